@@ -188,7 +188,6 @@ func listOf(values []string) []string {
 	return list
 }
 
-// flagOf maps fields of the configuration to flags.
 var flagOf = map[string]string{
 	"clientConnection.qps":                             "kube-api-qps",
 	"clientConnection.burst":                           "kube-api-burst",
@@ -205,7 +204,6 @@ var flagOf = map[string]string{
 	"controllers.localVolume.driverGracePeriod":        "driver-grace-period",
 }
 
-// validate returns all errors of the options.
 func (o *options) validate() error {
 	var errs []error
 	reported := map[string]bool{} // values that are wrong are reported once

@@ -28,7 +28,6 @@ type permissions struct {
 	leases, record, cleaners, namespaces bool
 }
 
-// coordination is the API group of Leases.
 const coordination = "coordination.k8s.io"
 
 // findPermissions reviews the permissions of the process. It fails when a required permission is missing, and logs

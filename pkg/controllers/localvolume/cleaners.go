@@ -108,7 +108,6 @@ func newTenures(d *Dependencies) *tenures {
 		others: map[string]string{}}
 }
 
-// holds reports whether this cleaner may act on a key now.
 func (t *tenures) holds(key string, now moment) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +160,6 @@ func (t *tenures) request(ctx context.Context, now moment, renew bool) (taken bo
 	return taken, nil
 }
 
-// exchange reads the ConfigMap, and writes what is to be written.
 func (t *tenures) exchange(ctx context.Context, now moment, renew bool) error {
 	object := &corev1.ConfigMap{}
 	if err := t.client.Get(ctx, CleanersKey(), object); client.IgnoreNotFound(err) != nil {

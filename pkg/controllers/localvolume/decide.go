@@ -70,14 +70,12 @@ func keep(why string, args ...any) Decision {
 	return Decision{Action: Keep, Skipped: fmt.Sprintf(why, args...)}
 }
 
-// facts are what decides about a Subject.
 type facts struct {
 	*Subject
 	config *configv1alpha1.LocalVolumeConfiguration
 	now    time.Time
 }
 
-// from deletes from a time on.
 func (f facts) from(until time.Time) Decision {
 	if f.now.Before(until) {
 		return Decision{Action: Wait, Until: until}
@@ -196,7 +194,6 @@ func (f facts) settled(delay time.Duration) time.Time {
 	return later(f.Since.Add(delay), f.grace())
 }
 
-// grace returns when the grace period of a driver is over.
 func (f facts) grace() time.Time {
 	return later(f.Since, f.PhaseSince).Add(f.config.DriverGracePeriod.Duration)
 }
@@ -299,8 +296,7 @@ const (
 	// toleratedMissing is how many nodes may be missing at any time: one or two are an everyday loss, and in a small
 	// cluster already a large part.
 	toleratedMissing = 2
-	// brakeOff is the limit that turns the brake off.
-	brakeOff = 1.0
+	brakeOff         = 1.0
 )
 
 // Census counts the nodes that opted-in volumes name.

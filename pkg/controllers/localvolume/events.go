@@ -21,7 +21,6 @@ import (
 )
 
 const (
-	// component is the source of Groundskeeper's events.
 	component = "local-volume-node-cleanup"
 	// EventQueue is how many events wait at most in a large cluster; further ones are dropped. A queue takes 8 bytes for each.
 	EventQueue = 20000

@@ -281,7 +281,6 @@ func (i *Inventory) review(name string, witnessed bool) bool {
 	return before != id.state && (troubled(before) || troubled(id.state))
 }
 
-// reviewAll reviews names after a Node changed.
 func (i *Inventory) reviewAll(names []string) bool {
 	changed := false
 	for _, name := range names {

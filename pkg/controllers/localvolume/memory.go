@@ -23,9 +23,8 @@ type memory struct {
 	released sets.Set[types.UID]
 	// confirmed is when it was last certain that no change of a node had been missed, by the clocks of the process and of the API
 	// server. unsaved reports that the record was not saved, because it was not certain.
-	confirmed moment
-	unsaved   bool
-	// unrecorded reports that the record could not be written.
+	confirmed  moment
+	unsaved    bool
 	unrecorded bool
 	// elsewhere is what others clean up, by the last report.
 	elsewhere string
@@ -39,7 +38,6 @@ func exchange[T any](m *memory, field *T, now T) (was T) {
 	return was
 }
 
-// notify requests a reconciliation by both controllers.
 func (m *memory) notify() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

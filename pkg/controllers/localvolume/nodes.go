@@ -53,7 +53,6 @@ func newNodeSet(topologyKeys []string) *nodeSet {
 	return &nodeSet{topologyKeys: topologyKeys, nodes: map[string]nodeNames{}, matching: index{}, lacking: index{}}
 }
 
-// step returns the number of the next change.
 func (n *nodeSet) step() int64 {
 	n.steps++
 	return n.steps
@@ -76,7 +75,6 @@ func (n *nodeSet) set(node metav1.Object) (changed []string, lacksChanged bool) 
 	return n.replace(node.GetName(), now)
 }
 
-// remove removes a Node and returns the same as set.
 func (n *nodeSet) remove(name string) (changed []string, lacksChanged bool) {
 	return n.replace(name, nodeNames{})
 }
@@ -135,7 +133,6 @@ type identity struct {
 // maxFormer is how many Nodes are remembered at most of a name that another Node has taken over.
 const maxFormer = 16
 
-// addMatch notes that a Node has the name.
 func (id *identity) addMatch(node string, exists func(string) bool) {
 	former := 0
 	for other := range id.nodes {

@@ -153,7 +153,6 @@ func (s *Site) namespace(ctx context.Context, name string, seen map[string]names
 	return state, nil
 }
 
-// metadataOf returns an empty object of a kind of the core group.
 func metadataOf(kind string) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
@@ -166,7 +165,6 @@ func nodeMetadataList() *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// ping reaches the API server.
 func (s *Site) ping(ctx context.Context) error {
 	return s.Client.List(ctx, nodeMetadataList(), client.Limit(1))
 }

@@ -195,7 +195,6 @@ func (p Plan) encode(limit int) (string, error) {
 	return string(text), err
 }
 
-// fitting returns the first items that have room, and their size.
 func fitting[T any](items []T, room int) (first []T, used int, err error) {
 	for i := range items {
 		text, err := json.Marshal(&items[i])

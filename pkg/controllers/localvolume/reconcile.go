@@ -28,8 +28,7 @@ type Pace struct {
 	mu sync.Mutex
 	// first and last are when something changed since the last reconciliation began; zero when nothing did.
 	first, last time.Time
-	// ended is when the last reconciliation ended.
-	ended time.Time
+	ended       time.Time
 }
 
 // NewPace returns the pace of a controller of the Site that waits for quiet no longer than its patience.
@@ -41,7 +40,6 @@ func (s *Site) NewPace(patience time.Duration) *Pace {
 	return p
 }
 
-// changed reports that there is something new to check.
 func (p *Pace) changed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

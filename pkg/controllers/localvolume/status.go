@@ -86,7 +86,6 @@ func (s *Site) recordName() string {
 	return name
 }
 
-// recordObject stands for the record in events.
 func (s *Site) recordObject() client.Object {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.RecordNamespace, Name: RecordName}}
 }

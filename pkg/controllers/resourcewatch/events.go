@@ -31,7 +31,6 @@ func (e *Event) Object() *Object {
 	return e.Old
 }
 
-// handler handles the events of some resources.
 type handler struct {
 	resources []schema.GroupResource
 	handle    func(Event)
@@ -65,7 +64,6 @@ func (s *Set) Requests(of func(context.Context, Event) []reconcile.Request, reso
 	})
 }
 
-// notify calls a function for each event of the watch.
 func (w *watch) notify(handle func(Event)) {
 	event := func(before, after any, initial bool) {
 		e := Event{Resource: w.kind.GroupResource, Old: w.object(before), New: w.object(after), Initial: initial}
@@ -93,7 +91,6 @@ func (w *watch) notify(handle func(Event)) {
 	}
 }
 
-// isSameVersion reports whether two states of an object have the same resource version.
 func isSameVersion(before, after any) bool {
 	old, isOld := before.(metav1.Object)
 	now, isNow := after.(metav1.Object)

@@ -63,7 +63,6 @@ func (r *requests) notify(failed func()) {
 	r.failed = failed
 }
 
-// problem returns the error of the last request.
 func (r *requests) problem() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -53,8 +53,7 @@ type Set struct {
 type state struct {
 	// known is true after discovery has succeeded once.
 	known bool
-	// err is the error of the last check.
-	err error
+	err   error
 	// watch is nil if the kind is not served, or if none of its While is watched.
 	watch *watch
 	// lost is the time at which the kind was no longer served.
@@ -119,7 +118,6 @@ func (s *Set) check(ctx context.Context) bool {
 	return well
 }
 
-// settle applies the result of the discovery of a kind.
 func (s *Set) settle(ctx context.Context, kind *Kind, found *schema.GroupVersionResource, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +177,6 @@ func (s *Set) end(state *state) {
 	}
 }
 
-// stop stops all watches and waits until they have stopped.
 func (s *Set) stop() {
 	s.mu.Lock()
 	for _, state := range s.states {

@@ -50,8 +50,7 @@ type reconciler struct {
 	// client reads Klusters from the cache, to know which of them matter, and writes to the API server.
 	client client.Client
 	// live reads from the API server all that is decided by.
-	live client.Reader
-	// allowProxy accepts a proxy in the kubeconfig of a Kluster.
+	live       client.Reader
 	allowProxy bool
 	clock      clock.PassiveClock
 	recorder   events.EventRecorder

@@ -102,7 +102,6 @@ func isSettled(k *kubernikusv1.Kluster) bool {
 	return c == nil || wanted(k) && c.Status == metav1.ConditionTrue && c.ObservedGeneration == k.Generation
 }
 
-// step is what is to be done to withdraw a backend.
 type step int
 
 const (
@@ -162,10 +161,8 @@ const (
 	keyConfig = "config"
 )
 
-// secretName returns the name of the Secret for the DiscoveryBackend of a Kluster.
 func secretName(k *kubernikusv1.Kluster) string { return k.Name + secretSuffix }
 
-// labelsOf returns the labels of objects that are created for a Kluster.
 func labelsOf(k *kubernikusv1.Kluster) map[string]string {
 	return map[string]string{clusterid.LabelNamespace: k.Namespace, clusterid.LabelName: k.Name, clusterid.LabelUID: string(k.UID)}
 }
@@ -176,7 +173,6 @@ func isNamesakes(k *kubernikusv1.Kluster, object metav1.Object) bool {
 	return labels[clusterid.LabelNamespace] == k.Namespace && labels[clusterid.LabelName] == k.Name && labels[clusterid.LabelUID] != ""
 }
 
-// wanted reports whether the spec of a Kluster enables its announcement.
 func wanted(k *kubernikusv1.Kluster) bool {
 	return k.Spec.Discovery != nil && k.Spec.Discovery.Enabled
 }

@@ -146,7 +146,6 @@ func backendsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster
 	return slices.DeleteFunc(all, func(b gimbalv1.DiscoveryBackend) bool { return !clusterid.IsAnnouncement(k, &b) }), err
 }
 
-// secretsOf returns the metadata of the Secrets that were made for the DiscoveryBackend of a Kluster.
 func secretsOf(ctx context.Context, live client.Reader, k *kubernikusv1.Kluster) ([]metav1.PartialObjectMetadata, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))

@@ -41,7 +41,6 @@ func current(k *kubernikusv1.Kluster) *metav1.Condition {
 	return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAnnounced)
 }
 
-// announced returns the condition of a Kluster whose announcement is as desired.
 func announced(k *kubernikusv1.Kluster) *metav1.Condition {
 	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue, Reason: reasonAnnounced,
 		Message: fmt.Sprintf("DiscoveryBackend %s/%s announces the cluster", k.Spec.Discovery.Namespace, k.Name)}

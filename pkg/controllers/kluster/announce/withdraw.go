@@ -90,5 +90,4 @@ func withdraw(ctx context.Context, c client.Client, live client.Reader, k *kuber
 	return report, nil
 }
 
-// reasonChanged is the reason of an object that was changed concurrently.
 const reasonChanged = "it was changed meanwhile, and is rechecked"

@@ -89,7 +89,6 @@ func clusterNameOf(object *resourcewatch.Object) []string {
 	return []string{request.String()}
 }
 
-// reconciler keeps Klusters in sync with Clusters.
 type reconciler struct {
 	// client reads Klusters from the cache and writes to the API server, from which live reads.
 	client client.Client

@@ -18,7 +18,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// settings are what the configuration specifies.
 type settings struct {
 	namespaces   []string
 	drainTimeout time.Duration
@@ -242,7 +241,6 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 	return p
 }
 
-// unpause resumes a Kluster that was paused with its Cluster.
 func unpause(k *kubernikusv1.Kluster) {
 	if _, withCluster := k.Annotations[kubernikusv1.PausedWithClusterAnnotation]; withCluster {
 		delete(k.Annotations, kit.AnnotationPaused)

@@ -79,7 +79,6 @@ func (r *reconciler) patchKluster(ctx context.Context, before, after *kubernikus
 	return nil
 }
 
-// writeHolds writes what keeps the OpenStackCluster and the Machines.
 func (r *reconciler) writeHolds(ctx context.Context, o observed, p plan) error {
 	if i := o.infrastructure; p.holds != nil {
 		decided := metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, UID: i.UID, ResourceVersion: i.ResourceVersion}
@@ -153,7 +152,6 @@ func (r *reconciler) patchMetadata(
 	return nil
 }
 
-// writeStatus writes the condition of a Kluster, if it differs.
 func (r *reconciler) writeStatus(ctx context.Context, o observed, p plan) error {
 	k := o.kluster
 	if k == nil || p.synced.Reason == "" || p.deletes || p.finishes {

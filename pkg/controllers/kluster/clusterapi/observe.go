@@ -27,7 +27,6 @@ import (
 // errNotServed means that Cluster API is not installed, so that nothing is known of its objects.
 var errNotServed = errors.New("the cluster does not serve it")
 
-// observed are the objects of one name.
 type observed struct {
 	// cluster, infrastructure and kluster are nil when they do not exist.
 	cluster        *desired.Cluster
@@ -146,7 +145,6 @@ func requireServed(ctx context.Context, objects resourcewatch.Reader, resources 
 	return nil
 }
 
-// clusterOf returns the Cluster of a name, nil when there is none.
 func clusterOf(ctx context.Context, key types.NamespacedName, objects resourcewatch.Reader) (*desired.Cluster, error) {
 	found, err := objects.Find(ctx, clusters, resourcewatch.Query{Namespace: key.Namespace, Name: key.Name})
 	if err != nil || len(found) == 0 {
@@ -169,7 +167,6 @@ func machinesOf(ctx context.Context, key types.NamespacedName, objects resourcew
 	return all, nil
 }
 
-// klusterOf returns the Kluster of a name, nil when there is none.
 func (r *reconciler) klusterOf(ctx context.Context, key types.NamespacedName, from client.Reader) (*kubernikusv1.Kluster, error) {
 	k := &kubernikusv1.Kluster{}
 	err := from.Get(ctx, key, k)

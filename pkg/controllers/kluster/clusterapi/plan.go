@@ -35,7 +35,6 @@ type plan struct {
 	again time.Duration
 }
 
-// holds are what keeps an OpenStackCluster.
 type holds struct{ finalizer, paused bool }
 
 // writes reports whether a plan writes anything but the condition of the Kluster.
@@ -99,7 +98,6 @@ func (p *plan) prepare(o observed, s settings) {
 	}
 }
 
-// isKubeconfigMissing reports whether the Secret with the kubeconfig does not exist.
 func isKubeconfigMissing(k *kubernikusv1.Kluster) bool {
 	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAPIServerReachable)
 	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == kluster.ReasonSecretMissing
@@ -124,7 +122,6 @@ func (p *plan) hold(o observed, wanted holds) {
 	}
 }
 
-// hook sets whether a Machine has the hook, if that differs.
 func (p *plan) hook(m *desired.Machine, wanted bool) {
 	if m.Held != wanted {
 		if p.hooks == nil {

@@ -41,12 +41,10 @@ func drained(k *kubernikusv1.Kluster, timeout time.Duration, now time.Time) (ove
 	return wait <= 0, max(wait, 0)
 }
 
-// isCompleted reports whether the Deorbit of a Cluster is over.
 func isCompleted(c *desired.Cluster) bool {
 	return c.Completed != nil && c.Completed.Status == string(metav1.ConditionTrue)
 }
 
-// isKept reports whether the finalizer of this controller keeps a Kluster.
 func isKept(k *kubernikusv1.Kluster) bool {
 	return slices.Contains(k.Finalizers, kubernikusv1.ClusterAPIFinalizer)
 }

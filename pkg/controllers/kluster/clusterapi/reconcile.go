@@ -99,7 +99,6 @@ func Holder(
 	return r.held
 }
 
-// held implements extension.Holder.
 func (r *reconciler) held(ctx context.Context, key types.NamespacedName) (held bool, message string, err error) {
 	o, err := r.observe(ctx, key, r.current(), r.live)
 	if errors.Is(err, errNotServed) {

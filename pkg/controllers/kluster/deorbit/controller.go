@@ -43,13 +43,11 @@ const (
 	identifyTimeout = 10 * time.Second
 )
 
-// reconciler takes clusters down.
 type reconciler struct {
 	// client reads from the cache and writes to the API server.
 	client client.Client
 	// live reads Secrets, and has the last word before anything is done.
-	live client.Reader
-	// allowProxy accepts a proxy in the kubeconfig of a Kluster.
+	live       client.Reader
 	allowProxy bool
 	systems    systems
 	config     configv1alpha1.KlusterConfiguration

@@ -46,7 +46,6 @@ func decide(before progress, seen *observed, s settings, now time.Time) (progres
 	return p.progress, p.action
 }
 
-// next enters the next stage.
 func (p *step) next() {
 	if next := p.after(p.Stage); isInCluster(next) && p.machinesDeleted() {
 		p.skipCluster()
@@ -77,7 +76,6 @@ func (p *step) isUnborn() bool {
 		p.ClusterName == "" && p.CSIClusterID == "" && p.ClusterID == ""
 }
 
-// absorb takes in what a check observed.
 func (p *step) absorb(o observed) {
 	failed := o.failure()
 	if o.held != nil {

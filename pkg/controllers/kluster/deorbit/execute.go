@@ -68,7 +68,6 @@ func (c check) part(which kubernikusv1.DeorbitStage, report stage.Report, err er
 	return p
 }
 
-// drain takes the announcement back.
 func (c check) drain(ctx context.Context, work stage.Work) part {
 	report, err := c.systems.withdraw(ctx, work.Kluster)
 	return c.part(kubernikusv1.DeorbitDrain, report, err, internalFailure)

@@ -15,7 +15,6 @@ import (
 // reasonTwinFirst means that another Kluster of the same cluster is being deleted first.
 const reasonTwinFirst = "SameClusterFirst"
 
-// isHold reports whether a reason of the condition Deorbited is that of a hold.
 func isHold(reason string) bool {
 	return slices.Contains([]string{
 		kubernikusv1.ReasonSameCluster, kubernikusv1.ReasonIdentityUnknown, kubernikusv1.ReasonClusterChanged, reasonTwinFirst,

@@ -53,8 +53,7 @@ type state struct {
 	condition *metav1.Condition
 	written   kubernikusv1.DeorbitStatus
 	reported  *metav1.Condition
-	// notes are what to report when it is written.
-	notes []note
+	notes     []note
 	// next is when the next check is due; zero: now.
 	next  time.Time
 	basis basis
@@ -154,14 +153,12 @@ func (r *reconciler) take(k *kubernikusv1.Kluster) *observed {
 	return nil
 }
 
-// stop ends the check of a Kluster.
 func (r *reconciler) stop(key types.NamespacedName) {
 	for _, pool := range r.pools() {
 		pool.Discard(key)
 	}
 }
 
-// discard drops what is known of a Kluster.
 func (r *reconciler) discard(key types.NamespacedName) {
 	r.stop(key)
 	if s := r.memory.set(key, nil); s != nil {

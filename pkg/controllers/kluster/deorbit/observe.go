@@ -78,7 +78,6 @@ func (o observed) failing(f *failure) observed {
 	return o
 }
 
-// failure returns the first failure of a check.
 func (o observed) failure() *failure {
 	for _, p := range o.parts {
 		if p.failure != nil {
@@ -100,7 +99,6 @@ type subject struct {
 	secretErr error
 }
 
-// data returns what the Secret has; nil: there is none.
 func (s subject) data() map[string][]byte {
 	if s.secret == nil {
 		return nil
@@ -157,7 +155,6 @@ func (c check) current(ctx context.Context) (*kubernikusv1.Kluster, error) {
 	return k, nil
 }
 
-// id reads the identity of the workload cluster.
 func (c check) id(ctx context.Context) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()

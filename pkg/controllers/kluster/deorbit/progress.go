@@ -78,7 +78,6 @@ func duration(own, fallback *metav1.Duration) time.Duration { return cmp.Or(own,
 // lastInCluster is the last of the stages that work inside the workload cluster. What comes behind it works in OpenStack.
 const lastInCluster = kubernikusv1.DeorbitWait
 
-// isInCluster reports whether a stage works inside the workload cluster.
 func isInCluster(s kubernikusv1.DeorbitStage) bool {
 	return slices.Contains([]kubernikusv1.DeorbitStage{kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots,
 		kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitServices, lastInCluster}, s)
@@ -87,7 +86,6 @@ func isInCluster(s kubernikusv1.DeorbitStage) bool {
 // isFrozen reports whether a cluster may be frozen in a stage.
 func isFrozen(s kubernikusv1.DeorbitStage) bool { return s != "" && s != kubernikusv1.DeorbitDrain }
 
-// has reports whether a stage has anything to do.
 func (s settings) has(which kubernikusv1.DeorbitStage) bool {
 	switch {
 	case isInCluster(which):
@@ -101,7 +99,6 @@ func (s settings) has(which kubernikusv1.DeorbitStage) bool {
 	}
 }
 
-// machinesDeleted reports whether Cluster API has deleted all Machines of the cluster.
 func (s settings) machinesDeleted() bool { return s.machines == kubernikusv1.MachinesDeleted }
 
 // after returns the next stage behind another one. Behind a stage that is not known it is the first.
@@ -145,7 +142,6 @@ func (p progress) isUnfrozen() bool {
 	return p.ClusterLost == "" && slices.ContainsFunc(p.Remaining, cluster.IsFreeze)
 }
 
-// ending is how a Deorbit ended.
 type ending string
 
 const (
@@ -167,7 +163,6 @@ type action struct {
 	notes []note
 }
 
-// note is an event.
 type note struct {
 	warning         bool
 	reason, message string
@@ -188,8 +183,7 @@ func (p progress) resumed(pause time.Duration) progress {
 // tally is what is known of the checks of a stage since it began, or since this process did.
 type tally struct {
 	// least is the least number of each kind that remained.
-	least map[string]int
-	// requested are the objects whose deletion was requested.
+	least     map[string]int
 	requested map[kubernikusv1.DeorbitObject]bool
 	// stuck is true when it was reported that nothing moves.
 	stuck bool

@@ -30,7 +30,6 @@ func routesResync(poll time.Duration) time.Duration { return max(2*poll, minRout
 // reasonResync is why a removed route still counts as remaining. It is in the status, where the next process finds it.
 const reasonResync = "removed: whether it stays away is checked after a full resync of the cloud controller manager"
 
-// returning is what is known of the routes that were removed.
 type returning struct {
 	// removed have the reason that they remain with: whether the route was there again after it was removed.
 	removed []kubernikusv1.DeorbitObject

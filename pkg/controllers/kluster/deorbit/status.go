@@ -55,8 +55,7 @@ const (
 const (
 	// maxListed is how many objects a list in the status has at most; one more entry then reports how many there are besides.
 	maxListed = 500
-	// moreKind is the kind of that entry.
-	moreKind = "More"
+	moreKind  = "More"
 	// reasonDone and reasonLeftovers are the reasons of the condition when it is True.
 	reasonDone      = "Deorbited"
 	reasonLeftovers = "Leftovers"
@@ -205,7 +204,6 @@ func (r *reconciler) conclude(ctx context.Context, k *kubernikusv1.Kluster) erro
 	return client.IgnoreNotFound(r.apply(ctx, k, k.Status.Deorbit, conditions))
 }
 
-// removed reports objects whose deletion was requested.
 func (r *reconciler) removed(ctx context.Context, s *state, deleted []kubernikusv1.DeorbitObject) {
 	if len(deleted) == 0 {
 		return
@@ -268,7 +266,6 @@ func (r *reconciler) reportLeftovers(ctx context.Context, k *kubernikusv1.Kluste
 	}
 }
 
-// finished reports that a Kluster is released.
 func (r *reconciler) finished(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
 	r.meters.finished.WithLabelValues(string(s.ends)).Inc()
 	logger := log.FromContext(ctx)

@@ -24,7 +24,6 @@ import (
 
 // systems are what the stages work on.
 type systems struct {
-	// withdraw takes the announcement of a Kluster back.
 	withdraw func(ctx context.Context, k *kubernikusv1.Kluster) (stage.Report, error)
 	// connect is the workload cluster that a configuration leads to. It queries nothing.
 	connect func(config *rest.Config) (workload, error)
@@ -32,7 +31,6 @@ type systems struct {
 	open func(ctx context.Context, k *kubernikusv1.Kluster, secret *corev1.Secret) (project, error)
 }
 
-// workload is a workload cluster.
 type workload interface {
 	// Run does one check of a stage inside the cluster. An error means that the API server did not do what it has to.
 	Run(ctx context.Context, which kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error)
@@ -51,7 +49,6 @@ type project interface {
 	routes(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error)
 }
 
-// realSystems are the systems that there are.
 func realSystems(
 	c client.Client, live client.Reader, clients *openstack.Clients, routeGC configv1alpha1.RouteGCConfiguration, fence func() error,
 ) systems {

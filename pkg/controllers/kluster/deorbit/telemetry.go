@@ -9,7 +9,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
-// meters are the metrics of Deorbit.
 type meters struct {
 	klusters                               *prometheus.GaugeVec
 	finished, leftovers, deleted, failures *prometheus.CounterVec
@@ -49,7 +48,6 @@ func (m *meters) moved(s *state, stage string) {
 	}
 }
 
-// failed counts the failures of a check.
 func (m *meters) failed(o observed) {
 	for _, p := range o.parts {
 		if p.failure != nil {

@@ -14,13 +14,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// cloudView is what a check of an OpenStack project showed.
 type cloudView struct {
 	// found is the project and the ids that the spec leaves open; nil when the check failed.
 	found *kubernikusv1.OpenstackStatus
 	// unclear returns which ids could not be determined, and why.
-	unclear []string
-	// warnings are about the credentials.
+	unclear  []string
 	warnings []openstack.Warning
 	err      error
 	// services is what a preflight showed; nil: none was made.

@@ -58,8 +58,7 @@ type reconciler struct {
 	// client reads from the cache and writes to the API server.
 	client client.Client
 	// live reads Secrets, and has the last word before the finalizer of one is removed.
-	live client.Reader
-	// allowProxy accepts a proxy in the kubeconfig of a Kluster.
+	live       client.Reader
 	allowProxy bool
 	clients    *openstack.Clients
 	clock      clock.PassiveClock
@@ -173,7 +172,6 @@ func (r *reconciler) sharersOf(ctx context.Context, object client.Object) []reco
 	return requests
 }
 
-// requestsFor returns requests for the Klusters of a cluster.
 func (r *reconciler) requestsFor(ctx context.Context, clusterID string) []reconcile.Request {
 	all, err := r.twins(ctx, clusterID)
 	if err != nil {

@@ -33,7 +33,6 @@ const (
 	preflightRetry = 15 * time.Minute
 )
 
-// pause returns the time until the next probe.
 func pause(good bool) time.Duration {
 	if good {
 		return wait.Jitter(interval, jitter)
@@ -41,7 +40,6 @@ func pause(good bool) time.Duration {
 	return wait.Jitter(retryPause, jitter)
 }
 
-// nextPreflight is when a preflight is repeated.
 func nextPreflight(c metav1.Condition, now time.Time) time.Time {
 	if c.Status == metav1.ConditionTrue {
 		return now.Add(preflightAge)
@@ -77,17 +75,14 @@ func identityOf(k *kubernikusv1.Kluster, secret *corev1.Secret, seen *workloadVi
 	return next
 }
 
-// findings are what is known of a Kluster now.
 type findings struct {
 	// cloud and workload are the last checks; nil: there was none yet, so that what the status reports about it stays.
 	cloud    *cloudView
 	workload *workloadView
 	// permissions and services are the last preflights of the Secret; nil: there was none yet.
 	permissions, services *metav1.Condition
-	// identity is which cluster the Secret leads to.
-	identity *kubernikusv1.KlusterIdentity
-	// sharers lead to the same cluster.
-	sharers sharers
+	identity              *kubernikusv1.KlusterIdentity
+	sharers               sharers
 	// expected is true when there is a workload cluster to check.
 	expected bool
 	// paused keeps all unchanged.

@@ -31,13 +31,11 @@ type state struct {
 	checks
 }
 
-// basis is what checks are made with.
 type basis struct {
 	generation                   int64
 	apiserver, accepted, version string
 }
 
-// checks are the last probes and preflights.
 type checks struct {
 	cloud                 probed[cloudView]
 	workload              probed[workloadView]
@@ -54,7 +52,6 @@ func (l *probed[T]) set(view T, next time.Time) { l.latest, l.next = &view, next
 
 func (l *probed[T]) due(now time.Time) bool { return !l.next.After(now) }
 
-// miss notes that there is no Secret.
 func (c *checks) miss(err error, next time.Time) {
 	c.cloud.set(cloudView{err: &openstack.Error{Op: "read the credentials", Reason: kluster.ReasonSecretMissing, Err: err}}, next)
 	c.workload.set(workloadView{reason: kluster.ReasonSecretMissing, message: kluster.Bounded(err.Error())}, next)

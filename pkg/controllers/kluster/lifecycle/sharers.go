@@ -28,7 +28,6 @@ type sharers struct {
 	unknown bool
 }
 
-// sharersAmong returns the sharers among the Klusters and the DiscoveryBackends of a cluster.
 func sharersAmong(k *kubernikusv1.Kluster, klusters []kubernikusv1.Kluster, backends []*resourcewatch.Object) (found sharers) {
 	announcers := []*kubernikusv1.Kluster{k}
 	for i := range klusters {

@@ -41,7 +41,6 @@ const (
 const insecureWorkload = "the API server responds, but its certificate is not verified, and a server in between can read the credentials: " +
 	"remove insecure-skip-tls-verify from the kubeconfig, and put the CA bundle into certificate-authority-data"
 
-// reasonPaused is the reason of the condition Paused.
 const reasonPaused = "Annotated"
 
 // ownConditions returns the conditions that this controller is the only one to write.
@@ -63,7 +62,6 @@ const (
 // actionProbe is the action of all events, whose reason is that of a condition.
 const actionProbe = "Probe"
 
-// condition returns the view as the condition OpenStackReachable.
 func (v cloudView) condition() metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionOpenStackReachable, Status: metav1.ConditionTrue, Reason: reasonReachable, Message: "OpenStack responds and accepts the credentials"}
 	switch {
@@ -87,7 +85,6 @@ func (v cloudView) condition() metav1.Condition {
 	return c
 }
 
-// condition returns the view as the condition APIServerReachable.
 func (v workloadView) condition() metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: v.reason, Message: v.message}
 	switch {

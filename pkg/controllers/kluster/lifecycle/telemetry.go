@@ -9,7 +9,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
-// meters are the metrics of this controller.
 type meters struct{ looks *prometheus.CounterVec }
 
 // NewMeters registers the metrics, or finds those of an earlier manager in the same process.
@@ -21,7 +20,6 @@ func NewMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, f.Err()
 }
 
-// count counts a check.
 func (m *meters) count(target string, good bool) {
 	outcome := "failed"
 	if good {

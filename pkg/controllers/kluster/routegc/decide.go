@@ -234,7 +234,6 @@ func (h History) judge(now time.Time, own, servers int, orphans []Orphan, limits
 	return next, doomed, r
 }
 
-// suspect returns why a number of orphans is suspicious.
 func suspect(own, orphans, servers int, limit float64) Suspicion {
 	switch {
 	case orphans == 0:

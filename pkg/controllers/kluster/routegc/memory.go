@@ -70,7 +70,6 @@ type History struct {
 	suspicious time.Time
 }
 
-// passed is a reconciliation that is over.
 type passed struct {
 	result  Result
 	err     error
@@ -95,7 +94,6 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster) *state {
 	return s
 }
 
-// drop discards what is known of a Kluster.
 func (r *reconciler) drop(key types.NamespacedName) {
 	r.passes.Discard(key)
 	r.wakes.take(key)

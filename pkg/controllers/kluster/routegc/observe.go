@@ -25,7 +25,6 @@ import (
 const ReasonNoProof openstack.Reason = "NoProof"
 
 const (
-	// byRouter finds Klusters by their router in the cache.
 	byRouter = ControllerName + "/router"
 	// unknownRouter is the key in byRouter of Klusters that have routes on a router that is unknown.
 	unknownRouter = "unknown"

@@ -10,7 +10,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/telemetry"
 )
 
-// meters are the metrics of Route GC.
 type meters struct {
 	passes  *prometheus.CounterVec
 	aborted *prometheus.CounterVec
@@ -33,7 +32,6 @@ func NewMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, f.Err()
 }
 
-// count counts a reconciliation that is over.
 func (m *meters) count(done passed) {
 	outcome := "clean"
 	switch r := done.result; {

@@ -47,7 +47,6 @@ func (w *Wakes) NodeDeleted(key types.NamespacedName, uid types.UID) {
 	w.add(key, wake{kluster: uid})
 }
 
-// add notes a wake and queues the Kluster.
 func (w *Wakes) add(key types.NamespacedName, news wake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +80,6 @@ func (w *Wakes) Start(_ context.Context, queue workqueue.TypedRateLimitingInterf
 	return nil
 }
 
-// secretChanged wakes the Klusters that use a Secret.
 func (w *Wakes) secretChanged(cache client.Reader) handler.MapFunc {
 	users := kluster.UsersOf(cache, nil)
 	return func(ctx context.Context, secret client.Object) []reconcile.Request {

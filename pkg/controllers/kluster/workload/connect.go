@@ -38,7 +38,6 @@ func realPauses() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 1000, Cap: time.Minute}
 }
 
-// connector opens sessions.
 type connector struct {
 	options Options
 	meters  *meters
@@ -46,7 +45,6 @@ type connector struct {
 	pauses  wait.Backoff
 }
 
-// open returns an opener.
 func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter, func(), error) {
 	v := &view{health: &health{clock: c.options.Clock, changed: news}, news: news}
 	config := remote.Limited(b.config, remote.Options{QPS: qps, Burst: burst, UserAgent: userAgent})
@@ -142,7 +140,6 @@ func httpClient(config *rest.Config, health *health, fence func() error) (*http.
 	return client, base.CloseIdleConnections, nil
 }
 
-// observed sends requests, and reports their results.
 type observed struct {
 	next   http.RoundTripper
 	health *health

@@ -45,7 +45,6 @@ type Options struct {
 	ClusterID func(context.Context) (types.UID, error)
 }
 
-// reconciler begins and ends sessions.
 type reconciler struct {
 	// client reads Klusters from the cache and writes to the API server. live reads Secrets.
 	client   client.Client

@@ -12,7 +12,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// plan is what a Kluster needs of its workload cluster.
 type plan struct {
 	// nodes is true if Route GC is to be notified of nodes that disappear.
 	nodes bool
@@ -22,7 +21,6 @@ type plan struct {
 	why *metav1.Condition
 }
 
-// idle reports that no connection is needed.
 func (p plan) idle() bool { return !p.nodes && p.volumes == nil }
 
 // planFor decides what a Kluster needs. heard reports that a subscriber is interested in nodes.

@@ -36,7 +36,6 @@ type session struct {
 	ended  chan struct{}
 }
 
-// over reports whether all of it has ended.
 func (s *session) over() bool {
 	select {
 	case <-s.ended:

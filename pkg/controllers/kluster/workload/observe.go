@@ -25,7 +25,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
-// blueprint is all that a session is made of.
 type blueprint struct {
 	plan
 	key    types.NamespacedName

@@ -46,14 +46,12 @@ func cleanup(status metav1.ConditionStatus, reason, message string) *metav1.Cond
 	return &metav1.Condition{Type: kubernikusv1.ConditionLocalVolumeCleanup, Status: status, Reason: reason, Message: message}
 }
 
-// reporter reports the state of a session.
 type reporter interface {
 	// condition is the condition LocalVolumeCleanup without its time and generation; nil: nothing is known yet. again is when there
 	// may be something new although nothing reports it; 0: never.
 	condition(settings *configv1alpha1.LocalVolumeConfiguration) (c *metav1.Condition, again time.Duration)
 }
 
-// view is the state of a session.
 type view struct {
 	health *health
 	news   func()
@@ -100,7 +98,6 @@ func (v *view) stopped(err error) {
 	})
 }
 
-// condition implements reporter.
 func (v *view) condition(settings *configv1alpha1.LocalVolumeConfiguration) (*metav1.Condition, time.Duration) {
 	reason, message, again := v.health.failure()
 	v.mu.Lock()

@@ -15,7 +15,6 @@ const (
 	purposeVolumes = "local-volumes"
 )
 
-// meters are the metrics of this controller.
 type meters struct {
 	sessions    *prometheus.GaugeVec
 	nodeDeleted prometheus.Counter

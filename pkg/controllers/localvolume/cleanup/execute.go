@@ -209,7 +209,6 @@ func (d *deletions) skip(s *localvolume.Subject, why string) {
 	d.announce(s, localvolume.EventSkipped, fmt.Sprintf("%s, but the %s is retained: %s.", localvolume.AbsentSentence(s.Nodes), d.noun, why))
 }
 
-// pretence returns what an object is reported in a dry run.
 func (d *deletions) pretence(s *localvolume.Subject) string {
 	return fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.noun, localvolume.Absent(s.Nodes))
 }

@@ -29,10 +29,8 @@ func newMemory() memory {
 	return memory{scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, untouched: reported{}}
 }
 
-// appointment is what a claim was notified.
 type appointment struct {
 	claim *corev1.PersistentVolumeClaim
-	// since is when its nodes went missing.
 	since time.Time
 	nodes []string
 }

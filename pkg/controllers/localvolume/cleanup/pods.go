@@ -97,7 +97,6 @@ func (w *waiters) releaseIn(ctx context.Context, permit *localvolume.Permit, nam
 	return errors.Join(slices.Collect(maps.Values(failed))...)
 }
 
-// releasePod deletes a pod, unless its claim is there.
 func (w *waiters) releasePod(ctx context.Context, pod *corev1.Pod, claim string) error {
 	err := w.site.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: claim}, &corev1.PersistentVolumeClaim{})
 	if err == nil {

@@ -120,7 +120,6 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 	r.scheduled[claim.UID] = appointment{claim: claim, since: subject.Since, nodes: subject.Nodes}
 }
 
-// reportUntouched reports to volumes that they are not cleaned up, and why.
 func (r *reconciler) reportUntouched() {
 	untouched := r.site.Inventory.Untouched()
 	known, count := make(sets.Set[types.UID], len(untouched)), map[string]int{}
@@ -140,7 +139,6 @@ func (r *reconciler) reportUntouched() {
 	keepOnly(r.untouched, known)
 }
 
-// reportVolumes reports to volumes why they stay.
 func (r *volumeDeleter) reportVolumes(subjects []localvolume.Subject) {
 	stale := make(sets.Set[types.UID], len(subjects))
 	held := 0

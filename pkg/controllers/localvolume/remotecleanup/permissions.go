@@ -30,7 +30,6 @@ func (e *ForbiddenError) Error() string {
 // that would clean up one cluster recognize each other; with namespaces, the annotation of namespaces is honored.
 type permissions struct{ record, cleaners, namespaces bool }
 
-// written returns the requests for a ConfigMap that the cleanup writes.
 func written(name string) []accessreview.Request {
 	return accessreview.ToObject(localvolume.WorkloadRecordNamespace, name, "", "configmaps",
 		accessreview.Get, accessreview.Patch, accessreview.Create)

@@ -50,7 +50,6 @@ type Identity struct {
 // identitySecret is the type of an Identity in a Secret of the same namespace.
 const identitySecret = "Secret"
 
-// named is an object of OpenStack in a status.
 type named struct {
 	ID string `json:"id"`
 }

@@ -41,7 +41,6 @@ const (
 // Holder reports whether a Cluster is to be retained, and what for.
 type Holder func(ctx context.Context, cluster types.NamespacedName) (held bool, message string, err error)
 
-// response has the fields of the responses of both hooks.
 type response struct {
 	metav1.TypeMeta   `json:",inline"`
 	Status            string    `json:"status"`
@@ -55,7 +54,6 @@ const (
 	failure = "Failure"
 )
 
-// handler describes a hook.
 type handler struct {
 	Name           string `json:"name"`
 	RequestHook    hook   `json:"requestHook"`

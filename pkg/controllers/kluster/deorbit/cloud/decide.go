@@ -39,7 +39,6 @@ type plan struct {
 	stuck []kubernikusv1.DeorbitObject
 }
 
-// decision has the input of a plan, and the plan.
 type decision struct {
 	plan
 	identity

@@ -39,8 +39,7 @@ type removal struct {
 	object kubernikusv1.DeorbitObject
 	// before are changes to other objects, in order, without which OpenStack would reject the request.
 	before []func(ctx context.Context, p Project) error
-	// do sends the request to OpenStack.
-	do func(ctx context.Context, p Project, id string) error
+	do     func(ctx context.Context, p Project, id string) error
 	// immediately is true if the object is deleted when OpenStack accepts the request. Other objects are deleted asynchronously.
 	immediately bool
 	// again is true if an earlier request failed, so that a repetition is not progress.
@@ -49,7 +48,6 @@ type removal struct {
 	change bool
 }
 
-// execute deletes what a plan specifies.
 func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 	report := stage.Report{Remaining: slices.Clone(todo.remaining), Stuck: todo.stuck, Retained: todo.retained, Undecided: todo.undecided}
 	remain := func(r removal, reason string) {

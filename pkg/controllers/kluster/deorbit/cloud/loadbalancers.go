@@ -82,7 +82,6 @@ func (d *decision) claimOn(b openstack.LoadBalancer) (what claim, doubt string) 
 
 // vips are the ports of the addresses of load balancers.
 type vips struct {
-	// going are those of load balancers that go.
 	going map[string]bool
 	// staying are all others, each with the id of its load balancer.
 	staying map[string]string
@@ -90,7 +89,6 @@ type vips struct {
 	clusters map[string]string
 }
 
-// balancers decides about load balancers.
 func (d *decision) balancers() vips {
 	ports := vips{going: map[string]bool{}, staying: map[string]string{}, clusters: map[string]string{}}
 	for _, b := range d.loadBalancers {

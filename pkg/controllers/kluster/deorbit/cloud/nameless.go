@@ -87,7 +87,6 @@ func (d *decision) suspect(name string, doubted []string) bool {
 	return name != "" && (d.ClusterLost != "" || name == kubernikusv1.SharedCloudProviderName || slices.Contains(doubted, name))
 }
 
-// whyNot is why nothing is deleted by a name.
 func (d *decision) whyNot(name, field string) string {
 	switch {
 	case d.contradiction != "":

@@ -40,7 +40,6 @@ type inventory struct {
 // as absent.
 type unseenKinds struct{ balancers, network, volumes, snapshots, shares string }
 
-// listed returns the kinds that were listed.
 func (u unseenKinds) listed() (kinds []string) {
 	for _, service := range []struct {
 		unseen string

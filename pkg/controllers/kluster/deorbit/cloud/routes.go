@@ -179,7 +179,6 @@ func routeObjects(router string, routes []openstack.Route) []kubernikusv1.Deorbi
 	return objects
 }
 
-// because gives objects a reason.
 func because(objects []kubernikusv1.DeorbitObject, reason string) []kubernikusv1.DeorbitObject {
 	for i := range objects {
 		objects[i].Reason = reason

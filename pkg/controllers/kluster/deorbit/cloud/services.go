@@ -181,7 +181,6 @@ type byID struct {
 	cluster string
 	claim   claim
 	doubt   string
-	// another reports that the load balancer is that of another Kluster.
 	another bool
 	// settled reports that all the Services have been deleted as they should be, so that a doubt is no reason to wait.
 	settled bool
@@ -227,7 +226,6 @@ func (d *decision) claimByID(b openstack.LoadBalancer) byID {
 	return found
 }
 
-// hasAddress reports whether a load balancer has an address, or a floating IP that has it.
 func (d *decision) hasAddress(b openstack.LoadBalancer, address netip.Addr) bool {
 	return b.VIP == address || slices.ContainsFunc(d.floatingIPs, func(f openstack.FloatingIP) bool {
 		return b.VIPPortID != "" && f.PortID == b.VIPPortID && f.Address == address

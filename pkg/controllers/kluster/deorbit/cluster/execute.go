@@ -55,7 +55,6 @@ func (c *Connection) execute(ctx context.Context, p plan.Plan, enough time.Time)
 	return e.Report, err
 }
 
-// write does one step.
 func (c *Connection) write(ctx context.Context, step plan.Step) error {
 	resources := c.dynamic.Resource(step.Resource)
 	var objects dynamic.ResourceInterface = resources
@@ -99,7 +98,6 @@ func (e *execution) mayWrite(step plan.Step, enough time.Time) bool {
 	return false
 }
 
-// note records the outcome of a step.
 func (e *execution) note(c *Connection, step plan.Step, response error) {
 	operation := "DELETE"
 	if step.Action == plan.KeepFloatingIP {

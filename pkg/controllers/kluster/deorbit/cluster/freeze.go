@@ -18,7 +18,6 @@ import (
 // kindPolicy is the kind that freezes a cluster that has it.
 const kindPolicy = "ValidatingAdmissionPolicy"
 
-// admissionAPI is where policies and webhooks are.
 const admissionAPI = "/apis/admissionregistration.k8s.io/v1"
 
 // probedNamespaces are where the freeze is probed, in this order.
@@ -73,7 +72,6 @@ func (c *Connection) Thaw(ctx context.Context) (lifted bool, err error) {
 	return lifted, c.failed("lift the freeze", err)
 }
 
-// applyPolicy writes the policy and its binding.
 func (c *Connection) applyPolicy(ctx context.Context) error {
 	policies := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	if _, err := ensure(ctx, freezePolicy(), policies, admissionapply.ExtractValidatingAdmissionPolicy); err != nil {

@@ -38,7 +38,6 @@ const freezeWebhookSuffix = ".deorbit.groundskeeper.io"
 // nowhere is where Groundskeeper's webhooks lead: nothing listens there, and a webhook that is unreachable rejects.
 const nowhere = "https://127.0.0.1:1"
 
-// freezeLabels are on all objects that freeze a cluster.
 func freezeLabels() map[string]string {
 	return map[string]string{"app.kubernetes.io/part-of": "groundskeeper", "app.kubernetes.io/managed-by": "groundskeeper"}
 }

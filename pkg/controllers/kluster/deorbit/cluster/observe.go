@@ -65,7 +65,6 @@ func (c *Connection) controllers(ctx context.Context, world *inventory.World) er
 	return c.listed(ctx, coreAPI, "pods", err)
 }
 
-// claims reads the claims and the classes.
 func (c *Connection) claims(ctx context.Context, world *inventory.World) (err error) {
 	world.Claims, err = whole(ctx, c.kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List, all(inventory.ClaimOf))
 	world.Listed.Claims = err == nil
@@ -76,7 +75,6 @@ func (c *Connection) claims(ctx context.Context, world *inventory.World) (err er
 	return c.listed(ctx, storageAPI, "storageclasses", err)
 }
 
-// pods reads the pods with claims, and the nodes.
 func (c *Connection) pods(ctx context.Context, world *inventory.World) (err error) {
 	world.Pods, err = whole(ctx, c.kube.CoreV1().Pods(metav1.NamespaceAll).List, func(pod *corev1.Pod) (inventory.Pod, bool) {
 		kept := inventory.PodOf(pod)
@@ -175,7 +173,6 @@ func custom[K any](
 // pageSize is how many objects the API server is queried for at a time.
 const pageSize = 500
 
-// page is a part of a listing.
 type page interface {
 	runtime.Object
 	metav1.ListInterface

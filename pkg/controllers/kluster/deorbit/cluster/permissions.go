@@ -15,7 +15,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 )
 
-// admissionGroup is the API group of policies and webhooks.
 const admissionGroup = "admissionregistration.k8s.io"
 
 // permission is what Deorbit has to be allowed to do in a workload cluster: requests that differ in their method only.
@@ -26,7 +25,6 @@ type permission struct {
 
 type methods []accessreview.Method
 
-// requests returns the requests that the permission is for.
 func (p permission) requests() []accessreview.Request {
 	var all []accessreview.Request
 	for _, method := range p.methods {

@@ -95,7 +95,6 @@ func (c *Connection) inspect(
 	return world, trouble, err
 }
 
-// inTurn calls functions until one fails.
 func inTurn(functions ...func() error) error {
 	for _, f := range functions {
 		if err := f(); err != nil {

@@ -67,7 +67,6 @@ func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool
 	return removed, nil
 }
 
-// entry is one webhook of a configuration.
 type entry struct {
 	kind, config, version string
 	index                 int

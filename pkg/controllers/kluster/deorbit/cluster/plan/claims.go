@@ -55,7 +55,6 @@ type going struct {
 	owner types.UID
 }
 
-// users finds the pods that use claims.
 type users struct {
 	of map[types.NamespacedName]going
 }
@@ -112,7 +111,6 @@ func (p *Plan) pod(pod inventory.Pod, since time.Time, ready map[string]bool, no
 	}
 }
 
-// retainVolumes lists the volumes that stay, and why.
 func (p *Plan) retainVolumes(w *inventory.World, policies stage.Policies) {
 	for _, v := range w.Volumes {
 		switch {

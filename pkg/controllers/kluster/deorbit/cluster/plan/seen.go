@@ -9,7 +9,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// keep is the policy that keeps.
 const keep = "Retain"
 
 // seen returns what a world has to be recorded: each volume, snapshot and Service once. Of what was recorded and has been deleted
@@ -94,7 +93,6 @@ func volumeID(v kubernikusv1.SeenVolume) string     { return v.ID }
 func snapshotID(s kubernikusv1.SeenSnapshot) string { return s.ID }
 func serviceUID(s kubernikusv1.SeenService) string  { return s.UID }
 
-// byKey returns what a list has, by a key.
 func byKey[K comparable, T any](list []T, key func(T) K) map[K]T {
 	found := make(map[K]T, len(list))
 	for _, object := range list {

@@ -16,7 +16,6 @@ import (
 // reasonIngressAddress is why an Ingress stays: its controller deletes the address with it, and knows no annotation that keeps it.
 const reasonIngressAddress = "spec.deorbit.floatingIPs is Retain, and its controller deletes the floating IP of a deleted Ingress"
 
-// kindOf returns the kind of what has a load balancer.
 func kindOf(ingress bool) string {
 	if ingress {
 		return KindIngress
@@ -133,7 +132,6 @@ func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 	}
 }
 
-// retainServices lists the Services that stay, and why.
 func (p *Plan) retainServices(w *inventory.World, policies stage.Policies) {
 	for _, s := range w.Services {
 		switch {
