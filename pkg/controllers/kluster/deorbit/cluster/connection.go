@@ -83,11 +83,7 @@ func (c *Connection) client(config *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy := config.Proxy
-	if proxy == nil {
-		proxy = http.ProxyFromEnvironment
-	}
-	c.transport = utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: tls, Proxy: proxy, MaxIdleConnsPerHost: Parallel})
+	c.transport = utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: tls, Proxy: config.Proxy, MaxIdleConnsPerHost: Parallel})
 	wrapped, err := rest.HTTPWrappersForConfig(config, c.transport)
 	if err != nil {
 		return nil, err

@@ -58,16 +58,15 @@ func (c *Connection) clean(text string) string {
 	return text
 }
 
-// verdict is what became of a write.
 type verdict int
 
 const (
 	accepted verdict = iota
-	// It means that there is no such object any more.
+	// deleted means that there is no such object any more.
 	deleted
 	// changed means that the object is not the one that the decision was made by.
 	changed
-	// It means that admission or validation does not let it happen.
+	// rejected means that admission or validation does not let it happen.
 	rejected
 )
 
@@ -97,7 +96,6 @@ func judge(err error) (verdict, error) {
 	return rejected, nil
 }
 
-// isTimeout reports whether there was no response before the timeout.
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[interface {
 		error
@@ -139,7 +137,7 @@ func unreachable(err error, operation string) (webhook, bool) {
 	return webhook{name: found[1], url: found[2], operation: operation}, true
 }
 
-// The reason why a write was rejected.
+// rejection is why an object remains whose write was rejected.
 func (c *Connection) rejection(err error) string {
 	return fmt.Sprintf("rejected: %s", c.clean(err.Error()))
 }

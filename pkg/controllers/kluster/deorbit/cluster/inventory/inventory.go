@@ -81,17 +81,12 @@ func MetaOf(object metav1.Object) Meta {
 	}
 }
 
-// Deleting reports whether a user deletes the object.
+// Deleting reports whether the object is being deleted.
 func (m Meta) Deleting() bool { return !m.Deleted.IsZero() }
 
-// HeldBy reports whether the object has a finalizer other than the given ones. A given name that ends with a slash matches all
-// finalizers with that prefix.
+// HeldBy reports whether the object has a finalizer other than the given ones.
 func (m Meta) HeldBy(known ...string) bool {
-	return slices.ContainsFunc(m.Finalizers, func(finalizer string) bool {
-		return !slices.ContainsFunc(known, func(name string) bool {
-			return finalizer == name || strings.HasSuffix(name, "/") && strings.HasPrefix(finalizer, name)
-		})
-	})
+	return slices.ContainsFunc(m.Finalizers, func(finalizer string) bool { return !slices.Contains(known, finalizer) })
 }
 
 // Key returns the namespace and the name.
