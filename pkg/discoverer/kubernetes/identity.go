@@ -7,9 +7,9 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -44,17 +44,11 @@ func (u *Upstream) identity(ctx context.Context) ([]gimbalv1.ClusterIdentity, er
 	case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("get namespace %s of the backend: %w", metav1.NamespaceSystem, err)
 	}
-	services, err := u.Client.Services(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, "kubernetes").String(),
-	})
+	service, err := named[*corev1.Service](ctx, u.Client.Services(metav1.NamespaceDefault), "kubernetes")
 	switch {
-	case err == nil:
-		for i := range services.Items {
-			if services.Items[i].Name == "kubernetes" {
-				add(clusterid.ServiceKubernetes, &services.Items[i])
-			}
-		}
-	case !apierrors.IsForbidden(err):
+	case service != nil:
+		add(clusterid.ServiceKubernetes, service)
+	case err != nil && !apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("list service %s/kubernetes of the backend: %w", metav1.NamespaceDefault, err)
 	}
 	return observed, nil
