@@ -78,7 +78,7 @@ func (overloaded) List(context.Context, metav1.ListOptions) (*corev1.ServiceList
 // until such a list or watch succeeds.
 func TestLimitedLists(t *testing.T) {
 	w := newWorld(t, nil, nil)
-	u := New(Options{Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}})
+	u := New(Options{Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Contact: func(report.Response) {}})
 	accept := func(context.Context) error { return nil }
 	for name, again := range map[string]func(verified[*corev1.ServiceList]) error{
 		"by a list": func(v verified[*corev1.ServiceList]) error {

@@ -39,10 +39,10 @@ func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period t
 		}
 		if local := (*identity.LocalError)(nil); errors.As(err, &local) {
 			// The backend responds, and what was reported of it still holds.
-			u.contact(report.Responded)
+			u.Contact(report.Responded)
 			logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the backend with the recorded one, trying again")
 		} else {
-			u.contact(responseOf(err))
+			u.Contact(responseOf(err))
 			notify(Classify(err))
 		}
 		select {
@@ -73,12 +73,6 @@ func (u *Upstream) query(ctx context.Context) error {
 		return err
 	}
 	return u.limits.err()
-}
-
-func (u *Upstream) contact(response report.Response) {
-	if u.Contact != nil {
-		u.Contact(response)
-	}
 }
 
 // responseOf returns what the result of a request shows about whether the backend responds.

@@ -75,7 +75,7 @@ func TestClassify(t *testing.T) {
 // A failure of a backend is reported at the next query, and so is its recovery.
 func TestProbe(t *testing.T) {
 	w := newWorld(t, nil, nil)
-	u := New(Options{Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}})
+	u := New(Options{Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Contact: func(report.Response) {}})
 	requests := 0
 	w.there.PrependReactor("list", "endpointslices", func(ktesting.Action) (bool, runtime.Object, error) {
 		if requests++; requests == 2 {

@@ -41,7 +41,7 @@ type Options struct {
 	OmitZones bool
 	// Recognize returns an error if the cluster with this identity must not be copied. It may be nil: every cluster is copied.
 	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
-	// Contact is called after each probe with whether the backend has responded. It may be nil.
+	// Contact is called after each probe with whether the backend has responded.
 	Contact func(report.Response)
 	Meters  *telemetry.Meters
 	Clock   clock.Clock

@@ -84,7 +84,7 @@ func (w *world) read(s setup, waiting func() int) {
 	w.meters = telemetry.New("us", "kubernetes", "v0", waiting)
 	w.upstream = New(Options{
 		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, OmitZones: s.omitZones,
-		Recognize: s.recognize, Exports: s.exports, Meters: w.meters, Clock: w.clock,
+		Recognize: s.recognize, Exports: s.exports, Meters: w.meters, Clock: w.clock, Contact: func(report.Response) {},
 	})
 }
 

@@ -35,7 +35,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 	}
 	if err != nil {
 		u.fail()
-		u.contact(responseOf(err))
+		u.Contact(responseOf(err))
 		u.reportCloud(ctx, err)
 		return err
 	}
@@ -45,7 +45,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 		kept.Insert(t.ID)
 	}
 	u.Cloud.Retain(kept.Has)
-	outcomes := list(ctx, u.Cloud, chosen.tenancies, u.Threads, u.contact)
+	outcomes := list(ctx, u.Cloud, chosen.tenancies, u.Threads, u.Contact)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -54,7 +54,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 			u.Cloud.Renew(o.ID)
 		}
 	}
-	u.contact(responseOfAny(outcomes))
+	u.Contact(responseOfAny(outcomes))
 	changed, err := u.take(began, chosen, outcomes)
 	u.reportProblems(ctx, chosen.problems, outcomes)
 	for _, key := range changed {
@@ -64,12 +64,6 @@ func (u *Upstream) pass(ctx context.Context) error {
 		u.listener.Listed()
 	}
 	return err
-}
-
-func (u *Upstream) contact(response report.Response) {
-	if u.Contact != nil {
-		u.Contact(response)
-	}
 }
 
 // responseOfAny returns what the cloud has responded about some project; without projects it has by listing none. It is silent when it is

@@ -190,7 +190,7 @@ func inWorld(t *testing.T, s *sky, watchlist []string, here []runtime.Object, te
 		queue := replica.NewQueue()
 		w.meters = telemetry.New("us", "openstack", "v0", queue.Len)
 		w.upstream = New(Options{
-			Backend: "us", Cloud: s, Recognize: s.recognize, Watchlist: watchlist, Admits: anywhere, Threads: 3, Ledger: w.ledger, Subject: "backend", Meters: w.meters, Clock: clock.RealClock{},
+			Backend: "us", Cloud: s, Recognize: s.recognize, Contact: func(report.Response) {}, Watchlist: watchlist, Admits: anywhere, Threads: 3, Ledger: w.ledger, Subject: "backend", Meters: w.meters, Clock: clock.RealClock{},
 		})
 		client := clienttest.Client{Clientset: w.here}
 		w.replica = replica.New(replica.Options{
