@@ -5,7 +5,6 @@ package maintenance
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -172,7 +171,7 @@ func (f fleet) sameCluster(a, b *gimbalv1.DiscoveryBackend) bool {
 
 // reaches reports whether maintenance of a backend changes routes in a namespace, and counts Services there.
 func (f fleet) reaches(backend *gimbalv1.DiscoveryBackend, namespace string) bool {
-	return backend.Namespace == namespace || slices.Contains(f.admins, backend.Namespace)
+	return status.Reaches(backend, f.admins, namespace)
 }
 
 // servesBeside reports whether a backend of another cluster is known to serve wherever this one does.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
 // isPartOf reports whether an object was made for this very backend. One in a namespace is controlled by it; a
@@ -43,14 +44,6 @@ func bindsOnlyDiscoverer(backend *gimbalv1.DiscoveryBackend, binding metav1.Obje
 	return role.Kind == "ClusterRole" && role.Name+"-"+backend.Name == binding.GetName() && slices.Equal(subjects, []rbacv1.Subject{account})
 }
 
-// backendOf returns the backend that an object reports it comes from, by a label of either prefix.
-func backendOf(object metav1.Object) string {
-	if name := object.GetLabels()[gimbalv1.LabelBackend]; name != "" {
-		return name
-	}
-	return object.GetLabels()[gimbalv1.LegacyLabelBackend]
-}
-
 // isMarked reports whether a discoverer of Groundskeeper wrote an object. A slice may report so with the label of Kubernetes.
 func isMarked(object *metav1.PartialObjectMetadata) bool {
 	labels := object.GetLabels()
@@ -63,7 +56,7 @@ func deletionPlan(backend string, objects []metav1.PartialObjectMetadata) []*met
 	var plan []*metav1.PartialObjectMetadata
 	for i := range objects {
 		object := &objects[i]
-		if backendOf(object) == backend && isMarked(object) && object.DeletionTimestamp.IsZero() {
+		if desired.BackendOf(object.Labels) == backend && isMarked(object) && object.DeletionTimestamp.IsZero() {
 			plan = append(plan, object)
 		}
 	}
@@ -75,7 +68,7 @@ func orphans(objects []metav1.PartialObjectMetadata, exists map[string]bool) (ma
 	for i := range objects {
 		object := &objects[i]
 		switch {
-		case exists[backendOf(object)] || !object.DeletionTimestamp.IsZero():
+		case exists[desired.BackendOf(object.Labels)] || !object.DeletionTimestamp.IsZero():
 		case isMarked(object):
 			marked = append(marked, object)
 		default:

@@ -19,6 +19,7 @@ import (
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
 const (
@@ -123,7 +124,7 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 		add("openstack-certificate-authority", credentialsDirectory+"/"+keyCAData)
 	}
 	allow := cluster.Namespaces.Allow
-	if !reachesAll(backend, adminNamespaces) {
+	if status.Reach(backend, adminNamespaces) != metav1.NamespaceAll {
 		allow = []string{backend.Namespace}
 	}
 	add("namespaces-allow", allow...)

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
 // sweep runs once, when this process becomes the leader. It reports the Services and EndpointSlices of backends that do not exist, and
@@ -52,7 +54,8 @@ func (r *reconciler) removeOrphans(ctx context.Context) (deleted int, err error)
 		return 0, nil
 	}
 	for _, object := range marked {
-		log.FromContext(ctx).Info("A copy of a backend that does not exist is deleted", "object", describe(object), "backend", backendOf(object))
+		log.FromContext(ctx).Info("A copy of a backend that does not exist is deleted",
+			"object", describe(object), "backend", desired.BackendOf(object.GetLabels()))
 	}
 	deleted, err = r.deleteCopies(ctx, marked)
 	r.meters.removed.WithLabelValues(whyOrphaned).Add(float64(deleted))
@@ -77,8 +80,8 @@ func (r *reconciler) withdrawOrphans(ctx context.Context, exists map[string]bool
 }
 
 func (r *reconciler) reportOrphan(ctx context.Context, object client.Object, why string) {
-	message := fmt.Sprintf("it names DiscoveryBackend %q, which does not exist; %s", backendOf(object), why)
+	message := fmt.Sprintf("it names DiscoveryBackend %q, which does not exist; %s", desired.BackendOf(object.GetLabels()), why)
 	log.FromContext(ctx).Info("Found a copy of a backend that does not exist",
-		"object", describe(object), "backend", backendOf(object), "decision", why)
+		"object", describe(object), "backend", desired.BackendOf(object.GetLabels()), "decision", why)
 	r.warn(object, eventOrphaned, actionReport, message)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
 // Labels that Kubernetes recommends, with what Groundskeeper writes there.
@@ -29,10 +30,10 @@ const (
 	labelInstance  = "app.kubernetes.io/instance"
 	labelComponent = "app.kubernetes.io/component"
 	labelPartOf    = "app.kubernetes.io/part-of"
-	labelManagedBy = "app.kubernetes.io/managed-by"
+	labelManagedBy = desired.LabelManagedBy
 
 	// discovererName is the name of the program, and the value of the label app.kubernetes.io/managed-by of its Services and EndpointSlices.
-	discovererName = "groundskeeper-discoverer"
+	discovererName = desired.Manager
 	// operatorName manages the parts of a discoverer.
 	operatorName = "groundskeeper-controller-manager"
 )
@@ -65,11 +66,6 @@ func partLabels(backend *gimbalv1.DiscoveryBackend) map[string]string {
 	return labels
 }
 
-// reachesAll reports whether a backend may publish in every namespace.
-func reachesAll(backend *gimbalv1.DiscoveryBackend, adminNamespaces []string) bool {
-	return slices.Contains(adminNamespaces, backend.Namespace)
-}
-
 // part is one object of a discoverer.
 type part struct {
 	// desired is what is applied.
@@ -90,7 +86,7 @@ func permissions(backend *gimbalv1.DiscoveryBackend, adminNamespaces []string) [
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: partName(backend)}},
 	}
 	parts := []part{account, roleBinding(backend, roleBackend)}
-	if !reachesAll(backend, adminNamespaces) {
+	if status.Reach(backend, adminNamespaces) != metav1.NamespaceAll {
 		return append(parts, roleBinding(backend, roleServices))
 	}
 	parts = append(parts, clusterRoleBinding(backend, roleServices))

@@ -67,11 +67,7 @@ func (r *reconciler) withdrawAll(ctx context.Context, backend *gimbalv1.Discover
 // removeCopies deletes the Services and EndpointSlices of the backend. It deletes nothing before all of them are listed, and is complete
 // when the list is empty.
 func (r *reconciler) removeCopies(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
-	namespace := backend.Namespace
-	if reachesAll(backend, r.admins) {
-		namespace = metav1.NamespaceAll
-	}
-	objects, err := r.copies(ctx, backend.Name, namespace)
+	objects, err := r.copies(ctx, backend.Name, status.Reach(backend, r.admins))
 	if err != nil {
 		return "", err
 	}

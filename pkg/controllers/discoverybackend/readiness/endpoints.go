@@ -9,7 +9,6 @@ package readiness
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
@@ -24,8 +24,6 @@ const (
 	// fieldOwner is the manager of the fields Groundskeeper writes.
 	fieldOwner = "discovery-maintenance"
 
-	// pageSize is how many slices are listed at a time.
-	pageSize = 500
 	// maxWrites bounds the writes of one call, so that no worker is busy with one backend for long. Each call lists all slices
 	// of the backend, so that smaller parts of 10,000 slices would cost more to list than to write.
 	maxWrites = 5000
@@ -92,26 +90,19 @@ func (e *Endpoints) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBack
 
 // list returns all copied slices of a backend, or an error.
 func (e *Endpoints) list(ctx context.Context, backend *gimbalv1.DiscoveryBackend) ([]discoveryv1.EndpointSlice, error) {
-	namespace := backend.Namespace
-	if slices.Contains(e.admins, backend.Namespace) {
-		namespace = metav1.NamespaceAll
-	}
+	namespace := status.Reach(backend, e.admins)
 	var found []discoveryv1.EndpointSlice
+	client := e.client.DiscoveryV1().EndpointSlices(namespace)
 	for _, selector := range selectors(backend.Name) {
-		options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
-		for {
-			page, err := e.client.DiscoveryV1().EndpointSlices(namespace).List(ctx, options)
-			if err != nil {
-				return nil, fmt.Errorf("list the EndpointSlices of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
-			}
+		options := metav1.ListOptions{LabelSelector: selector}
+		if err := remote.EachPage(ctx, client, options, func(page *discoveryv1.EndpointSliceList) {
 			for i := range page.Items {
 				if IsCopy(&page.Items[i]) {
 					found = append(found, page.Items[i])
 				}
 			}
-			if options.Continue = page.Continue; options.Continue == "" {
-				break
-			}
+		}); err != nil {
+			return nil, fmt.Errorf("list the EndpointSlices of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
 		}
 	}
 	return found, nil

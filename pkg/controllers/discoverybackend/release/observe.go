@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/lists"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
 type name = types.NamespacedName
@@ -78,16 +78,11 @@ func (r *References) survey(ctx context.Context) (*knowledge, error) {
 func (k *knowledge) of(backend *gimbalv1.DiscoveryBackend) sets.Set[name] {
 	found := sets.New[name]()
 	for service, owner := range k.services {
-		if owner == backend.Name && k.copies.Has(service) && (service.Namespace == backend.Namespace || reachesAll(backend, k.admins)) {
+		if owner == backend.Name && k.copies.Has(service) && status.Reaches(backend, k.admins, service.Namespace) {
 			found.Insert(service)
 		}
 	}
 	return found
-}
-
-// reachesAll reports whether routes in all namespaces may be changed for a backend, or only those in its own.
-func reachesAll(backend *gimbalv1.DiscoveryBackend, admins []string) bool {
-	return slices.Contains(admins, backend.Namespace)
 }
 
 type route struct {
@@ -108,19 +103,16 @@ func (r *References) list(ctx context.Context, kind *drain.Kind, namespace strin
 		return nil, err
 	}
 	var found []*route
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := r.Routes.Resource(*served).Namespace(namespace).List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", resource, err)
-		}
+	routes := r.Routes.Resource(*served).Namespace(namespace)
+	err = remote.EachPage(ctx, routes, metav1.ListOptions{}, func(page *unstructured.UnstructuredList) {
 		for i := range page.Items {
 			found = append(found, &route{kind, *served, &page.Items[i]})
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return found, nil
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource, err)
 	}
+	return found, nil
 }
 
 // present is what is true of the backends of one route. It implements drain.Backends. A route stays drained for the
@@ -165,7 +157,7 @@ func (r *References) backendsFor(ctx context.Context, known *knowledge, route *r
 // Of implements drain.Backends. A label counts within the reach of its backend only.
 func (p *present) Of(service name) (backend string, known bool) {
 	owner, known := p.services[service]
-	if backend := p.backends[owner]; backend != nil && service.Namespace != backend.Namespace && !reachesAll(backend, p.admins) {
+	if backend := p.backends[owner]; backend != nil && !status.Reaches(backend, p.admins, service.Namespace) {
 		owner = ""
 	}
 	return owner, known || p.others.Has(service)

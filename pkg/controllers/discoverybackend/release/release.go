@@ -19,12 +19,11 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
 
 const (
-	// pageSize is how many objects are listed at a time.
-	pageSize = 500
 	// maxRoutes bounds the routes that one reconciliation writes, so that no worker is busy with one backend for long.
 	maxRoutes = 200
 	// parallelRoutes is how many are written concurrently.
@@ -73,17 +72,13 @@ func (r *References) Remove(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	if len(services) == 0 {
 		return Result{}, nil
 	}
-	namespace := backend.Namespace
-	if reachesAll(backend, r.AdminNamespaces) {
-		namespace = metav1.NamespaceAll
-	}
 	p := &pass{References: r, known: known, removal: drain.Removal{Backend: backend.Name, Deleted: services.Has}}
 	if r.Record {
 		p.removal.Time = r.Clock.Now()
 	}
 	var found []*route
 	for _, kind := range drain.Kinds() {
-		more, err := r.list(ctx, kind, namespace)
+		more, err := r.list(ctx, kind, status.Reach(backend, r.AdminNamespaces))
 		if err != nil {
 			return Result{}, err
 		}

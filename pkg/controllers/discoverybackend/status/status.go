@@ -21,6 +21,20 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
+// Reach returns the namespace that a backend may publish in, and whose routes may be changed for it: all for one in an admin namespace,
+// else its own.
+func Reach(backend *gimbalv1.DiscoveryBackend, admins []string) string {
+	if slices.Contains(admins, backend.Namespace) {
+		return metav1.NamespaceAll
+	}
+	return backend.Namespace
+}
+
+// Reaches reports whether that includes a namespace.
+func Reaches(backend *gimbalv1.DiscoveryBackend, admins []string, namespace string) bool {
+	return backend.Namespace == namespace || slices.Contains(admins, backend.Namespace)
+}
+
 // MaxMessage is how many bytes a message may have.
 const MaxMessage = 512
 
