@@ -27,13 +27,12 @@ import (
 // drainedBackend has the Services that start with "us-" drained. It implements drain.Backends.
 type drainedBackend struct{}
 
-func (drainedBackend) Of(service types.NamespacedName) (string, bool) {
+func (drainedBackend) Of(service drain.Object) (string, bool) {
 	backend, _, _ := strings.Cut(service.Name, "-")
 	return backend, true
 }
-func (b drainedBackend) OfImport(name types.NamespacedName) (string, bool) { return b.Of(name) }
 
-func (drainedBackend) ImportTarget(types.NamespacedName, string) drain.Target { return drain.Target{} }
+func (drainedBackend) FailsOver(types.NamespacedName) bool { return false }
 
 func (drainedBackend) Share(backend, _ string) int {
 	if backend == "us" {
@@ -45,7 +44,7 @@ func (drainedBackend) ClusterOf(backend string) string { return backend }
 
 func (drainedBackend) KeepsSole(string) bool { return false }
 
-func (drainedBackend) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }
+func (drainedBackend) Target(drain.Object, string) drain.Target { return drain.Target{} }
 
 // TestMaintenanceWeightsPolicy checks artifacts/policies/maintenance-weights.yaml without controllers: a route that is written
 // during maintenance is stored with weight 0 and a record of its weight, and other routes are not changed.

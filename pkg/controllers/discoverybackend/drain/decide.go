@@ -3,11 +3,7 @@
 
 package drain
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-)
+import "slices"
 
 // maxInvalid is how many invalid references of a route are described.
 const maxInvalid = 3
@@ -33,9 +29,9 @@ type Outcome struct {
 	Drained bool
 	// NoAlternative is set when a rule has no other target that can respond, or would have none if the backend were drained.
 	NoAlternative bool
-	// Withhold are Services of the backend in rules without another target: weights may not keep requests away from them,
-	// only endpoints that are not ready do. WithholdImports are ServiceImports in the same position.
-	Withhold, WithholdImports []types.NamespacedName
+	// Withhold is what of the backend is in rules without another target: weights may not keep requests away from it, only endpoints that
+	// are not ready do.
+	Withhold []Object
 	// Invalid describes references that are no alternative because implementations reject them, or may reject them.
 	Invalid []string
 	// WithoutEndpoints describes references of the backend that get requests, and behind which no endpoint is ready.
@@ -66,16 +62,12 @@ func (v *View) refersToBackends(backends Backends) bool {
 	return false
 }
 
-// backendOf returns the backend of a reference. That of a Service that does not exist is the one recorded.
+// backendOf returns the backend of a reference. That of what does not exist is the one recorded.
 func backendOf(backends Backends, ref *ref, recorded string) string {
-	of := backends.Of
-	switch {
-	case ref.imported:
-		of = backends.OfImport
-	case ref.foreign:
+	if ref.foreign && !ref.imported {
 		return ""
 	}
-	backend, known := of(ref.service)
+	backend, known := backends.Of(ref.object())
 	if !known {
 		return recorded
 	}
@@ -85,11 +77,8 @@ func backendOf(backends Backends, ref *ref, recorded string) string {
 // targetOf returns what is behind a reference of the route. A port of another protocol is none. Of what is neither a Service nor a
 // ServiceImport nothing is known.
 func (v *View) targetOf(backends Backends, ref *ref) (target Target) {
-	switch {
-	case ref.imported:
-		target = backends.ImportTarget(ref.service, ref.port)
-	case !ref.foreign:
-		target = backends.Target(ref.service, ref.port)
+	if ref.imported || !ref.foreign {
+		target = backends.Target(ref.object(), ref.port)
 	}
 	needed := v.kind.protocol()
 	target.Missing = target.Missing || target.Protocol != "" && target.Protocol != needed && target.OtherProtocol != needed
@@ -123,12 +112,8 @@ func (d *Decision) account(v *View, s *standing) {
 			outcome.Invalid = s.describeInvalid(outcome.Invalid, x)
 		}
 		if withhold {
-			services := &outcome.Withhold
-			if x.imported {
-				services = &outcome.WithholdImports
-			}
-			if !slices.Contains(*services, x.service) {
-				*services = append(*services, x.service)
+			if !slices.Contains(outcome.Withhold, x.object()) {
+				outcome.Withhold = append(outcome.Withhold, x.object())
 			}
 			outcome.ExternalName = outcome.ExternalName || (got[i] || gotLeft[i]) && x.target.ExternalName
 		}

@@ -4,10 +4,10 @@
 package drain
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // imports knows ServiceImports by the same names as Services.
@@ -17,10 +17,18 @@ type imports struct {
 	of fleet
 }
 
-func (i imports) OfImport(name types.NamespacedName) (string, bool) { return i.of.Of(name) }
+func (i imports) Of(object Object) (string, bool) {
+	if object.Import {
+		return i.of.Of(Object{NamespacedName: object.NamespacedName})
+	}
+	return i.fleet.Of(object)
+}
 
-func (i imports) ImportTarget(name types.NamespacedName, port string) Target {
-	return i.of.Target(name, port)
+func (i imports) Target(object Object, port string) Target {
+	if object.Import {
+		return i.of.Target(Object{NamespacedName: object.NamespacedName}, port)
+	}
+	return i.fleet.Target(object, port)
 }
 
 // TestServiceImports checks that a ServiceImport is drained and restored like a Service, and that it is not an alternative if it
@@ -119,8 +127,8 @@ func TestMirrorToServiceImport(t *testing.T) {
 	if diff := cmp.Diff([]string{"eu-web"}, rulesOf(kind, object)); diff != "" || !decision.Backends["us"].Drained {
 		t.Errorf("%+v, %s", decision, diff)
 	}
-	if got := kind.View(object.Object).Imports(); len(got) != 1 || got[0].Name != "us-web" {
-		t.Errorf("the ServiceImports of the route are %v", got)
+	if got := fmt.Sprint(kind.View(object.Object).Objects()); got != "[Service shop/eu-web ServiceImport shop/us-web]" {
+		t.Errorf("the objects of the route are %s", got)
 	}
 	rewrite(t, kind, object, imports{})
 	if diff := cmp.Diff(before.Object, object.Object); diff != "" {

@@ -81,13 +81,10 @@ func (j judgement) doubt(v *View, ref *ref, target Target) string {
 
 // label names a reference to users.
 func (r *ref) label() string {
-	switch {
-	case r.imported:
-		return importKind + " " + r.service.String()
-	case r.foreign:
+	if r.foreign && !r.imported {
 		return r.key
 	}
-	return "Service " + r.service.String()
+	return r.object().String()
 }
 
 // verdict reads the conditions ResolvedRefs of all Gateways that a route is attached to.

@@ -23,17 +23,15 @@ type judging struct {
 	permitted string
 }
 
-func (j judging) Target(service types.NamespacedName, port string) Target {
-	if target, ok := j.targets[service.Name]; ok {
+func (j judging) Target(object Object, port string) Target {
+	if target, ok := j.targets[object.Name]; ok {
 		return target
 	}
-	return j.fleet.Target(service, port)
+	return j.fleet.Target(Object{NamespacedName: object.NamespacedName}, port)
 }
 
-func (j judging) OfImport(name types.NamespacedName) (string, bool) { return j.Of(name) }
-
-func (j judging) ImportTarget(name types.NamespacedName, port string) Target {
-	return j.Target(name, port)
+func (j judging) Of(object Object) (string, bool) {
+	return j.fleet.Of(Object{NamespacedName: object.NamespacedName})
 }
 
 func (j judging) Permits(_ schema.GroupKind, _ string, to schema.GroupKind, object types.NamespacedName) bool {

@@ -38,23 +38,37 @@ type Kind struct {
 	flavor flavor
 }
 
-// Backends reports which Services are of which backend, and where backends are drained. It must not change during a call.
+// Object is a Service or, if Import is set, a ServiceImport.
+type Object struct {
+	types.NamespacedName
+	Import bool
+}
+
+// String names it to users.
+func (o Object) String() string {
+	if o.Import {
+		return importKind + " " + o.NamespacedName.String()
+	}
+	return "Service " + o.NamespacedName.String()
+}
+
+// Backends reports which Services and ServiceImports are of which backend, and where backends are drained. It must not change during a
+// call.
 type Backends interface {
-	// Of returns the backend that the label of a Service names, "" when there is none. known is false when there is no
-	// such Service: then what was drained for a backend stays that backend's.
-	Of(service types.NamespacedName) (backend string, known bool)
+	// Of returns the backend that the labels of an object name, "" when there is none. known is false when there is no
+	// such object: then what was drained for a backend stays that backend's.
+	Of(object Object) (backend string, known bool)
 	// Share is which part of its requests the routes of a namespace are to send to a backend, in percent. One of 0 is
 	// drained.
 	Share(backend, routeNamespace string) int
 	// KeepsSole reports whether a drained backend continues to serve routes that have no other backend.
 	KeepsSole(backend string) bool
-	// Target returns what is behind a port of a Service, which is a number or a name.
-	Target(service types.NamespacedName, port string) Target
-	// OfImport is Of for a ServiceImport, and ImportTarget is Target.
-	OfImport(name types.NamespacedName) (backend string, known bool)
-	ImportTarget(name types.NamespacedName, port string) Target
+	// Target returns what is behind a port of an object, which is a number or a name.
+	Target(object Object, port string) Target
 	// ClusterOf identifies the cluster of a backend: two with the same one are no alternative to each other.
 	ClusterOf(backend string) string
+	// FailsOver reports whether requests for a single Service of a backend move to other backends.
+	FailsOver(service types.NamespacedName) bool
 }
 
 // Recorder is implemented by Backends for which a 0 is recorded even if it is wanted, so that a record that was removed is missed.
@@ -65,15 +79,9 @@ type Recorder interface {
 	HadRecord(backend string) bool
 }
 
-// Failover is implemented by Backends that move the requests for single Services to other backends.
-type Failover interface {
-	// FailsOver reports whether that is so for a Service of a backend.
-	FailsOver(service types.NamespacedName) bool
-}
-
 // Target is what is behind a reference. The zero value is a Service that can take requests.
 type Target struct {
-	// Missing is set when there is no such Service, or it has no such port.
+	// Missing is set when there is no such object, or it has no such port.
 	Missing bool
 	// ExternalName is set when the Service is of that type: its requests go where DNS points, regardless of its endpoints.
 	ExternalName bool

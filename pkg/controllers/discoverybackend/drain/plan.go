@@ -186,11 +186,10 @@ func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
 // failOver takes their share from Services without a ready endpoint that get requests, where another receiver serves. It may be of the same
 // cluster, because that is not drained.
 func (s *standing) failOver(v *View, backends Backends, serves []bool) {
-	failover, ok := backends.(Failover)
 	mayFail := func(x *slot) bool {
-		return x.backend != "" && !x.foreign && !x.isDrained() && failover.FailsOver(x.service)
+		return x.backend != "" && !x.foreign && !x.isDrained() && backends.FailsOver(x.service)
 	}
-	if !ok || !some(s.slots, mayFail) {
+	if !some(s.slots, mayFail) {
 		return
 	}
 	fails, taken := make([]bool, len(serves)), false

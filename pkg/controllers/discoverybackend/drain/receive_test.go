@@ -79,11 +79,11 @@ func gets(outcome Outcome) string {
 	if outcome.NoAlternative {
 		words = append(words, "sole")
 	}
-	for _, service := range outcome.Withhold {
-		words = append(words, service.Name)
-	}
-	for _, name := range outcome.WithholdImports {
-		words = append(words, "import", name.Name)
+	for _, object := range outcome.Withhold {
+		if object.Import {
+			words = append(words, "import")
+		}
+		words = append(words, object.Name)
 	}
 	if outcome.ExternalName {
 		words = append(words, "external")

@@ -130,8 +130,8 @@ func TestServiceWithoutBackend(t *testing.T) {
 // It has all Services, and assigns them to no backend.
 type noBackends struct{ none }
 
-func (noBackends) Of(types.NamespacedName) (string, bool) { return "", true }
-func (noBackends) Share(string, string) int               { return 0 }
+func (noBackends) Of(Object) (string, bool) { return "", true }
+func (noBackends) Share(string, string) int { return 0 }
 
 // TestNamespaces checks that a backend is drained in the namespaces within its reach.
 func TestNamespaces(t *testing.T) {

@@ -156,14 +156,12 @@ func (k *Kind) strip(
 	return stripped, changed, kept
 }
 
-// nowhere is where no backend is drained, and no ServiceImport is of any.
+// nowhere is where no backend is drained and no Service fails over.
 type nowhere struct{ Backends }
 
 func (nowhere) Share(string, string) int { return whole }
 
-func (nowhere) OfImport(types.NamespacedName) (string, bool) { return "", true }
-
-func (nowhere) ImportTarget(types.NamespacedName, string) Target { return Target{} }
+func (nowhere) FailsOver(types.NamespacedName) bool { return false }
 
 // differ returns the fields of two specs that differ.
 func differ(a, b any) map[string]bool {

@@ -14,7 +14,7 @@ import (
 )
 
 // whatever ignores which Services are to be withheld; see TestReceivers.
-var whatever = cmpopts.IgnoreFields(Outcome{}, "Wanted", "Now", "Withhold", "WithholdImports")
+var whatever = cmpopts.IgnoreFields(Outcome{}, "Wanted", "Now", "Withhold")
 
 // TestDrainAndRestore checks how each kind represents the weights of drained backends, the resulting shares, and that everything is
 // restored.

@@ -37,12 +37,13 @@ func (f fleet) FailsOver(service types.NamespacedName) bool {
 	return slices.Contains(f.failing, service.Name)
 }
 
-func (f fleet) Of(service types.NamespacedName) (string, bool) {
-	if slices.Contains(f.missing, service.Name) {
+// Of: a ServiceImport is of no backend.
+func (f fleet) Of(object Object) (string, bool) {
+	if slices.Contains(f.missing, object.Name) && !object.Import {
 		return "", false
 	}
-	backend, _, ok := strings.Cut(service.Name, "-")
-	if !ok {
+	backend, _, ok := strings.Cut(object.Name, "-")
+	if !ok || object.Import {
 		return "", true
 	}
 	return backend, true
@@ -58,14 +59,12 @@ func (f fleet) Share(backend, _ string) int {
 	return whole
 }
 
-// OfImport: a ServiceImport is of no backend.
-func (fleet) OfImport(types.NamespacedName) (string, bool) { return "", true }
-
-func (fleet) ImportTarget(types.NamespacedName, string) Target { return Target{} }
-
 func (f fleet) KeepsSole(backend string) bool { return slices.Contains(f.keepSole, backend) }
 
-func (f fleet) Target(service types.NamespacedName, port string) Target {
+func (f fleet) Target(service Object, port string) Target {
+	if service.Import {
+		return Target{}
+	}
 	return Target{
 		Missing:      slices.Contains(f.missing, service.Name) || port == "99",
 		Empty:        slices.Contains(f.empty, service.Name),

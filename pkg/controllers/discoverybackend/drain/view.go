@@ -58,6 +58,8 @@ type ref struct {
 	foreign, imported bool
 }
 
+func (r *ref) object() Object { return Object{r.service, r.imported} }
+
 // mirrors is a list of a rule in which mirrors can be.
 type mirrors struct {
 	place
@@ -188,14 +190,15 @@ func (v *View) HasZero() bool {
 	return false
 }
 
-// Services returns the names of all Services that the route refers to, or did before they were removed; sorted, each once.
+// Services returns the names of all Services among the objects.
 func (v *View) Services() []types.NamespacedName {
-	return v.targets(func(ref ref) bool { return !ref.foreign })
-}
-
-// Imports returns the names of all ServiceImports, in the same way.
-func (v *View) Imports() []types.NamespacedName {
-	return v.targets(func(ref ref) bool { return ref.imported })
+	var all []types.NamespacedName
+	for _, object := range v.Objects() {
+		if !object.Import {
+			all = append(all, object.NamespacedName)
+		}
+	}
+	return all
 }
 
 // Recorded returns the backends whose weights or mirrors the record of the route has; sorted.
@@ -248,17 +251,15 @@ func (v *View) RecordedImports() map[types.NamespacedName]string {
 // none has no Service, so that a reference is of the backend that the record names, if any.
 type none struct{}
 
-func (none) Of(types.NamespacedName) (string, bool) { return "", false }
+func (none) Of(Object) (string, bool) { return "", false }
 
 func (none) Share(string, string) int { return whole }
 
 func (none) KeepsSole(string) bool { return false }
 
-func (none) Target(types.NamespacedName, string) Target { return Target{} }
+func (none) Target(Object, string) Target { return Target{} }
 
-func (none) OfImport(types.NamespacedName) (string, bool) { return "", false }
-
-func (none) ImportTarget(types.NamespacedName, string) Target { return Target{} }
+func (none) FailsOver(types.NamespacedName) bool { return false }
 
 func (none) ClusterOf(backend string) string { return backend }
 
@@ -282,21 +283,29 @@ func (v *View) refs() iter.Seq[*ref] {
 	}
 }
 
-// targets returns the names of what the route refers to, or did, where the predicate holds.
-func (v *View) targets(of func(ref) bool) []types.NamespacedName {
-	var all []types.NamespacedName
-	for ref := range v.refs() {
-		if of(*ref) {
-			all = append(all, ref.service)
+// Objects returns all Services and ServiceImports that the route refers to, or did before they were removed; sorted, each once.
+func (v *View) Objects() []Object {
+	var all []Object
+	add := func(ref *ref) {
+		if ref.imported || !ref.foreign {
+			all = append(all, ref.object())
 		}
+	}
+	for ref := range v.refs() {
+		add(ref)
 	}
 	for _, ref := range v.saved.refs() {
-		if of(ref) {
-			all = append(all, ref.service)
-		}
+		add(&ref)
 	}
-	slices.SortFunc(all, func(a, b types.NamespacedName) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	slices.SortFunc(all, func(a, b Object) int {
+		order := cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		if order == 0 && a.Import != b.Import {
+			order = 1
+			if b.Import {
+				order = -1
+			}
+		}
+		return order
 	})
 	return slices.Compact(all)
 }

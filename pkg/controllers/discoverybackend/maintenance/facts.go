@@ -124,27 +124,18 @@ func isEnabled(backend *gimbalv1.DiscoveryBackend) bool {
 // countWithheld adds what of a route weights may not keep away, only endpoints that are not ready do. It reports whether they do: whether
 // none is ready.
 func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string) bool {
-	if len(outcome.Withhold)+len(outcome.WithholdImports) == 0 {
+	if len(outcome.Withhold) == 0 {
 		return false
 	}
 	why, settled := "", true
-	check := func(kind string, names []types.NamespacedName, targets map[types.NamespacedName]*target) {
-		for _, name := range names {
-			found := targets[name]
-			settled = settled && !found.ready(true)
-			if found.ready(false) {
-				why = "endpoints of " + kind + " " + name.String() + " are not copies of a discoverer, so they stay ready"
-			}
+	for _, object := range outcome.Withhold {
+		found := m.targets[object]
+		f.withhold.Insert(found.services(object)...)
+		settled = settled && !found.ready(true)
+		if found.ready(false) {
+			why = "endpoints of " + object.String() + " are not copies of a discoverer, so they stay ready"
 		}
 	}
-	f.withhold.Insert(outcome.Withhold...)
-	check("Service", outcome.Withhold, m.targets)
-	for _, name := range outcome.WithholdImports {
-		if found := m.imports[name]; found != nil {
-			f.withhold.Insert(found.copiedServices(name.Namespace)...)
-		}
-	}
-	check("ServiceImport", outcome.WithholdImports, m.imports)
 	if outcome.ExternalName {
 		why = "a Service of type ExternalName has no endpoints that could be withheld"
 	}
@@ -162,16 +153,16 @@ func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string)
 }
 
 // countOther adds an object that refers to a Service. Only the endpoints of the Service keep requests away.
-func (f *facts) countOther(name string, service types.NamespacedName, found *target) {
-	f.others = append(f.others, problem{name, "Service " + service.String()})
-	f.withhold.Insert(service)
+func (f *facts) countOther(name string, service drain.Object, found *target) {
+	f.others = append(f.others, problem{name, service.String()})
+	f.withhold.Insert(service.NamespacedName)
 	switch {
 	case found == nil:
 	case found.service.externalName:
 		f.sending = append(f.sending, problem{name, "a Service of type ExternalName has no endpoints that could be withheld"})
 	case found.ready(false):
 		f.sending = append(f.sending,
-			problem{name, "endpoints of Service " + service.String() + " are not copies of a discoverer, so they stay ready"})
+			problem{name, "endpoints of " + service.String() + " are not copies of a discoverer, so they stay ready"})
 	case found.ready(true):
 		f.unsettled++
 	}

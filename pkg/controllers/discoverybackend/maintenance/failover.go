@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 )
 
 // maxStablePeriod limits how long a Service that fails over repeatedly has to be ready before its traffic returns, and is how long it has
@@ -81,15 +82,15 @@ func unreadyPeriod(policy gimbalv1.ServiceMaintenancePolicy) time.Duration {
 // failover finds out which Services of a route fail over by what is observed now, and how long it is until that may change without an
 // event. Those of backends in maintenance do not. Those of a backend that is being deleted, or of which it is not known yet whether
 // endpoints are withheld, do as long as they are recorded.
-func (m *membership) failover(recorded sets.Set[types.NamespacedName], names []types.NamespacedName, now time.Time) {
+func (m *membership) failover(recorded sets.Set[types.NamespacedName], targets []drain.Object, now time.Time) {
 	m.failing = nil // of most routes there are none
-	for _, name := range names {
-		of, _ := m.Of(name)
-		backend := m.all[of]
-		if backend == nil {
+	for _, object := range targets {
+		of, _ := m.Of(object)
+		backend, name := m.all[of], object.NamespacedName
+		if backend == nil || object.Import {
 			continue
 		}
-		target, phase := m.targets[name], phaseDraining
+		target, phase := m.targets[object], phaseDraining
 		if backend.Cluster.Maintenance.Services.Automatic {
 			phase = m.memory.phaseOf(backend)
 		}
@@ -110,5 +111,5 @@ func (m *membership) failover(recorded sets.Set[types.NamespacedName], names []t
 	}
 }
 
-// FailsOver implements drain.Failover.
+// FailsOver implements drain.Backends.
 func (m *membership) FailsOver(service types.NamespacedName) bool { return m.failing.Has(service) }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 )
 
 // TestFailoverNext checks when the requests for a Service move and return, by what one process observed.
@@ -87,15 +88,15 @@ func TestServicesThatMayFailOver(t *testing.T) {
 			us.Cluster.ClusterStatus, us.Cluster.Maintenance.Services.Automatic = tc.status, true
 			m := &membership{
 				fleet: fleet{all: map[string]*gimbalv1.DiscoveryBackend{"us": us}}, memory: newMemory(),
-				targets: map[types.NamespacedName]*target{web: {service: &service{backend: "us", externalName: tc.externalName}}},
+				targets: map[drain.Object]*target{{NamespacedName: web}: {service: &service{backend: "us", externalName: tc.externalName}}},
 			}
 			m.memory.setRestored("us", true)
 			recorded := sets.Set[types.NamespacedName]{}
 			if tc.recorded {
 				recorded.Insert(web)
 			}
-			m.failover(recorded, []types.NamespacedName{web}, noon)
-			m.failover(recorded, []types.NamespacedName{web}, noon.Add(gimbalv1.DefaultUnreadyPeriod))
+			m.failover(recorded, []drain.Object{{NamespacedName: web}}, noon)
+			m.failover(recorded, []drain.Object{{NamespacedName: web}}, noon.Add(gimbalv1.DefaultUnreadyPeriod))
 			if got := m.FailsOver(web); got != tc.want {
 				t.Errorf("fails over = %t, want %t", got, tc.want)
 			}

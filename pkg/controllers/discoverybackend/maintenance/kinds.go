@@ -23,10 +23,8 @@ import (
 const (
 	// byBackend finds Services by the backend that their label names, and routes by the backends in their records.
 	byBackend = "backend"
-	// byService finds routes by the Services that they name, and EndpointSlices by the Service that they belong to. byImport does the
-	// same with ServiceImports.
-	byService = "service"
-	byImport  = "import"
+	// byTarget finds routes by the Services and ServiceImports that they name, and EndpointSlices by those that they belong to.
+	byTarget = "target"
 )
 
 var (
@@ -45,10 +43,10 @@ func routeResource(kind *drain.Kind) schema.GroupResource {
 // route is what is kept of a route.
 type route struct {
 	view *drain.View
-	// services and imports are the Services and ServiceImports that it refers to, recorded the backends that its record names. They
-	// are needed often, and a route may have 1000 rules.
-	services, imports []types.NamespacedName
-	recorded          []string
+	// targets are the Services and ServiceImports that it refers to, recorded the backends that its record names. They are needed often, and
+	// a route may have 1000 rules.
+	targets  []drain.Object
+	recorded []string
 	// drained are those that are drained as a whole.
 	drained []string
 	// over are the Services whose requests go to other receivers, by its record.
@@ -71,7 +69,7 @@ func routeOf(kind *drain.Kind, content map[string]any) *route {
 }
 
 func newRoute(view *drain.View, record string) *route {
-	kept := &route{view: view, services: view.Services(), imports: view.Imports(), record: record}
+	kept := &route{view: view, targets: view.Objects(), record: record}
 	if record != "" {
 		kept.recorded, kept.drained, kept.over = view.Recorded(), view.Drained(), view.FailedOver()
 	}
@@ -96,7 +94,7 @@ func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 		{
 			GroupResource: slicesResource, Versions: []string{"v1"}, While: while,
 			Typed:   resourcewatch.As(&discoveryv1.EndpointSlice{}, sliceOf),
-			Indexes: indexes{byService: serviceOfSlice, byImport: importOfSlice},
+			Indexes: indexes{byTarget: targetsOfSlice},
 		},
 		{GroupResource: importsResource, Versions: []string{"v1beta1", "v1alpha1"}, While: while, Value: importOf},
 		{GroupResource: grantsResource, Versions: []string{"v1", "v1beta1"}, While: while, Value: grantOf},
@@ -106,8 +104,7 @@ func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 			GroupResource: routeResource(kind), Versions: kind.Versions, While: while,
 			Value: func(content map[string]any) any { return routeOf(kind, content) },
 			Indexes: indexes{
-				byService: indexed(func(_ *resourcewatch.Object, kept *route) []string { return keysOf(kept.services) }),
-				byImport:  indexed(func(_ *resourcewatch.Object, kept *route) []string { return keysOf(kept.imports) }),
+				byTarget:  indexed(func(_ *resourcewatch.Object, kept *route) []string { return keysOf(kept.targets) }),
 				byBackend: indexed(func(_ *resourcewatch.Object, kept *route) []string { return kept.recorded }),
 			},
 		})
@@ -116,18 +113,22 @@ func followed(routes []*drain.Kind, others []*otherKind) []resourcewatch.Kind {
 		all = append(all, resourcewatch.Kind{
 			GroupResource: kind.GroupResource, Versions: kind.versions, While: while,
 			Value:   func(content map[string]any) any { return otherOf(content, kind.paths) },
-			Indexes: indexes{byService: indexed(func(_ *resourcewatch.Object, kept *other) []string { return keysOf(kept.services) })},
+			Indexes: indexes{byTarget: indexed(func(_ *resourcewatch.Object, kept *other) []string { return keysOf(kept.services) })},
 		})
 	}
 	return all
 }
 
-var (
-	serviceOfSlice = indexed(func(object *resourcewatch.Object, kept *slice) []string { return keyIn(object.Namespace, kept.service) })
-	importOfSlice  = indexed(func(object *resourcewatch.Object, kept *slice) []string {
-		return keyIn(object.Namespace, kept.imported)
-	})
-)
+var targetsOfSlice = indexed(func(object *resourcewatch.Object, kept *slice) (keys []string) {
+	if kept.service != "" {
+		keys = append(keys, drain.Object{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: kept.service}}.String())
+	}
+	if kept.imported != "" {
+		imported := types.NamespacedName{Namespace: object.Namespace, Name: kept.imported}
+		keys = append(keys, drain.Object{NamespacedName: imported, Import: true}.String())
+	}
+	return keys
+})
 
 // indexed returns an index function over what is kept of objects.
 func indexed[T any](keys func(*resourcewatch.Object, *T) []string) func(*resourcewatch.Object) []string {
@@ -152,18 +153,15 @@ func nameOf(object *resourcewatch.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 }
 
-// keyIn returns the key of a name in a namespace, none for an empty one.
-func keyIn(namespace, name string) []string {
-	if name == "" {
-		return nil
-	}
-	return []string{namespace + "/" + name}
+// targetIn names a Service or a ServiceImport, by its resource.
+func targetIn(resource schema.GroupResource, object *resourcewatch.Object) drain.Object {
+	return drain.Object{NamespacedName: nameOf(object), Import: resource == importsResource}
 }
 
-func keysOf(names []types.NamespacedName) []string {
+func keysOf(targets []drain.Object) []string {
 	var keys []string
-	for _, name := range names {
-		keys = append(keys, name.String())
+	for _, target := range targets {
+		keys = append(keys, target.String())
 	}
 	return keys
 }

@@ -42,12 +42,12 @@ func phaseOf(backend *gimbalv1.DiscoveryBackend, restored bool) phase {
 }
 
 // membership reports for one route which of its Services are of which backend, and which of them are drained. It implements
-// drain.Backends, drain.Recorder, drain.Failover and drain.Judge.
+// drain.Backends, drain.Recorder and drain.Judge.
 type membership struct {
 	fleet
 	memory *memory
-	// targets has each Service that exists, with its EndpointSlices, imports each ServiceImport.
-	targets, imports map[types.NamespacedName]*target
+	// targets has each Service and each ServiceImport that exists, with its EndpointSlices.
+	targets map[drain.Object]*target
 	// grants are the ReferenceGrants in the other namespaces to which the route refers.
 	grants map[string][]*grant
 	// recorded are the backends that are drained by the record of the route.
@@ -63,34 +63,20 @@ type membership struct {
 var (
 	_ drain.Judge    = &membership{}
 	_ drain.Recorder = &membership{}
-	_ drain.Failover = &membership{}
 )
 
 // Of implements drain.Backends. A label counts within the reach of its backend: else anybody could drain anything by
 // the label of a Service.
-func (m *membership) Of(service types.NamespacedName) (string, bool) {
-	found, known := m.targets[service]
+func (m *membership) Of(object drain.Object) (string, bool) {
+	found, known := m.targets[object]
 	if !known {
 		return "", false
 	}
-	return m.reaching(found.service.backend, service.Namespace), true
-}
-
-// OfImport implements drain.Backends.
-func (m *membership) OfImport(name types.NamespacedName) (string, bool) {
-	found, known := m.imports[name]
-	if !known {
-		return "", false
+	name := found.backendOf(object)
+	if backend := m.all[name]; backend != nil && !m.reaches(backend, object.Namespace) {
+		return "", true
 	}
-	return m.reaching(found.backendOfImport(), name.Namespace), true
-}
-
-// reaching returns the name of a backend, "" when it does not reach a namespace.
-func (m *membership) reaching(name, namespace string) string {
-	if backend := m.all[name]; backend != nil && !m.reaches(backend, namespace) {
-		return ""
-	}
-	return name
+	return name, true
 }
 
 // Share implements drain.Backends. A backend that has been deleted is drained nowhere.
@@ -115,13 +101,8 @@ func (m *membership) Records(name string) bool {
 func (m *membership) HadRecord(name string) bool { return m.removed.Has(name) }
 
 // Target implements drain.Backends.
-func (m *membership) Target(service types.NamespacedName, port string) drain.Target {
-	return m.targets[service].of(port)
-}
-
-// ImportTarget implements drain.Backends.
-func (m *membership) ImportTarget(name types.NamespacedName, port string) drain.Target {
-	return m.imports[name].of(port)
+func (m *membership) Target(object drain.Object, port string) drain.Target {
+	return m.targets[object].of(port)
 }
 
 // KeepsSole implements drain.Backends.
@@ -140,14 +121,9 @@ func (m *membership) Permits(kind schema.GroupKind, namespace string, to schema.
 // servicesOf returns the Services of a route that are of a backend, and those behind its ServiceImports.
 func (m *membership) servicesOf(backend string) []types.NamespacedName {
 	var all []types.NamespacedName
-	for name := range m.targets {
-		if of, _ := m.Of(name); of == backend {
-			all = append(all, name)
-		}
-	}
-	for name, found := range m.imports {
-		if of, _ := m.OfImport(name); of == backend {
-			all = append(all, found.copiedServices(name.Namespace)...)
+	for object, found := range m.targets {
+		if of, _ := m.Of(object); of == backend {
+			all = append(all, found.services(object)...)
 		}
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 )
 
 func TestPhase(t *testing.T) {
@@ -51,13 +52,13 @@ func TestMembership(t *testing.T) {
 			"waiting": backend(adminNamespace, "waiting", gimbalv1.ClusterEnabled),
 			"local":   backend("shop", "local", gimbalv1.ClusterMaintenance),
 		}},
-		targets: map[types.NamespacedName]*target{},
+		targets: map[drain.Object]*target{},
 	}
 	for key, name := range map[types.NamespacedName]string{
 		{Namespace: "shop", Name: "us-web"}: "us", {Namespace: "shop", Name: "plain"}: "", {Namespace: "shop", Name: "orphan"}: "gone",
 		{Namespace: "shop", Name: "local-web"}: "local", {Namespace: "bank", Name: "local-web"}: "local",
 	} {
-		m.targets[key] = &target{service: &service{backend: name}}
+		m.targets[drain.Object{NamespacedName: key}] = &target{service: &service{backend: name}}
 	}
 	m.memory.setRestored("eu", true)
 	for service, want := range map[types.NamespacedName]string{
@@ -66,11 +67,11 @@ func TestMembership(t *testing.T) {
 		// The label of a Service that a backend does not reach makes it none of the backend's.
 		{Namespace: "bank", Name: "local-web"}: "",
 	} {
-		if got, known := m.Of(service); !known || got != want {
+		if got, known := m.Of(drain.Object{NamespacedName: service}); !known || got != want {
 			t.Errorf("%s is of %q (%t), want %q", service, got, known, want)
 		}
 	}
-	if _, known := m.Of(types.NamespacedName{Namespace: "shop", Name: "none"}); known {
+	if _, known := m.Of(drain.Object{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "none"}}); known {
 		t.Error("a Service that does not exist is known")
 	}
 	for name, tc := range map[string]struct {

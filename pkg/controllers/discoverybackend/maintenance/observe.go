@@ -82,23 +82,23 @@ func (c *cluster) find(ctx context.Context, resource schema.GroupResource, name 
 	return found[0], nil
 }
 
-// importsOfBackend finds the ServiceImports of a backend.
-func (c *cluster) importsOfBackend(ctx context.Context, backend string) ([]*resourcewatch.Object, error) {
-	all, err := c.reader.Find(ctx, importsResource, resourcewatch.Query{})
-	if err != nil {
-		return nil, err
+// targetsOf returns the Services and ServiceImports of a backend. An error means that there may be more.
+func (c *cluster) targetsOf(ctx context.Context, backend string) ([]drain.Object, error) {
+	services, err := c.reader.Find(ctx, servicesResource, resourcewatch.Query{Index: byBackend, Value: backend})
+	imports, unknown := c.reader.Find(ctx, importsResource, resourcewatch.Query{})
+	errs, found := []error{err, unknown}, make([]drain.Object, 0, len(services))
+	for _, object := range services {
+		found = append(found, targetIn(servicesResource, object))
 	}
-	var found []*resourcewatch.Object
-	for _, object := range all {
-		target, err := c.target(ctx, importsResource, nameOf(object))
-		if err != nil {
-			return nil, err
+	for _, object := range imports {
+		imported := targetIn(importsResource, object)
+		target, err := c.target(ctx, imported)
+		if target != nil && target.backendOf(imported) == backend {
+			found = append(found, imported)
 		}
-		if target != nil && target.backendOfImport() == backend {
-			found = append(found, object)
-		}
+		errs = append(errs, err)
 	}
-	return found, nil
+	return found, errors.Join(errs...)
 }
 
 // membership returns the Services of a route and their endpoints. It returns an error if not all are known: a missing one would be
@@ -115,56 +115,55 @@ func (c *cluster) membership(ctx context.Context, f fleet, namespace string, kep
 		}
 	}
 	var err error
-	if m.targets, err = c.targets(ctx, servicesResource, kept.services); err != nil {
+	if m.targets, err = c.targets(ctx, kept.targets); err != nil {
 		return nil, err
 	}
-	if m.imports, err = c.targets(ctx, importsResource, kept.imports); err != nil {
-		return nil, err
-	}
-	if m.grants, err = c.grantsFor(ctx, namespace, slices.Concat(kept.services, kept.imports)); err != nil {
+	if m.grants, err = c.grantsFor(ctx, namespace, kept.targets); err != nil {
 		return nil, err
 	}
 	if m.failing = kept.over; c.clock != nil {
-		m.failover(kept.over, kept.services, c.clock.Now())
+		m.failover(kept.over, kept.targets, c.clock.Now())
 	}
 	return m, nil
 }
 
-// targets returns the Services or ServiceImports with these names that exist, nil for none.
-func (c *cluster) targets(
-	ctx context.Context, resource schema.GroupResource, names []types.NamespacedName,
-) (map[types.NamespacedName]*target, error) {
-	if len(names) == 0 {
+// targets returns those of some Services and ServiceImports that exist, nil for none.
+func (c *cluster) targets(ctx context.Context, objects []drain.Object) (map[drain.Object]*target, error) {
+	if len(objects) == 0 {
 		return nil, nil
 	}
-	targets := make(map[types.NamespacedName]*target, len(names))
-	for _, name := range names {
-		found, err := c.target(ctx, resource, name)
+	targets := make(map[drain.Object]*target, len(objects))
+	for _, object := range objects {
+		found, err := c.target(ctx, object)
 		if err != nil {
 			return nil, err
 		}
 		if found != nil {
-			targets[name] = found
+			targets[object] = found
 		}
 	}
 	return targets, nil
 }
 
+// resourceOf returns the resource of a Service or a ServiceImport.
+func resourceOf(object drain.Object) schema.GroupResource {
+	if object.Import {
+		return importsResource
+	}
+	return servicesResource
+}
+
 // target returns a Service or a ServiceImport with its EndpointSlices, nil when there is none.
-func (c *cluster) target(ctx context.Context, resource schema.GroupResource, name types.NamespacedName) (*target, error) {
-	object, err := c.find(ctx, resource, name)
+func (c *cluster) target(ctx context.Context, name drain.Object) (*target, error) {
+	object, err := c.find(ctx, resourceOf(name), name.NamespacedName)
 	if err != nil || object == nil {
 		return nil, err
 	}
 	found := &target{service: valueOf[service](object)}
 	if found.service == nil {
-		return nil, fmt.Errorf("%s of %s cannot be read", name, resource)
+		return nil, fmt.Errorf("%s of %s cannot be read", name.NamespacedName, resourceOf(name))
 	}
-	index := byService
-	if resource == importsResource {
-		index = byImport
-	}
-	endpoints, err := c.reader.Find(ctx, slicesResource, resourcewatch.Query{Index: index, Value: name.String()})
+	endpoints, err := c.reader.Find(ctx, slicesResource, resourcewatch.Query{Index: byTarget, Value: name.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -177,9 +176,9 @@ func (c *cluster) target(ctx context.Context, resource schema.GroupResource, nam
 }
 
 // grantsFor returns the ReferenceGrants in all other namespaces to which a route refers. It returns an error if not all are known.
-func (c *cluster) grantsFor(ctx context.Context, namespace string, names []types.NamespacedName) (map[string][]*grant, error) {
+func (c *cluster) grantsFor(ctx context.Context, namespace string, targets []drain.Object) (map[string][]*grant, error) {
 	var grants map[string][]*grant
-	for _, name := range names {
+	for _, name := range targets {
 		if _, known := grants[name.Namespace]; known || name.Namespace == namespace {
 			continue
 		}
@@ -208,17 +207,13 @@ func (c *cluster) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacken
 	if err != nil {
 		return f, err
 	}
-	services, err := c.reader.Find(ctx, servicesResource, resourcewatch.Query{Index: byBackend, Value: backend.Name})
-	if err != nil {
-		return f, err
-	}
-	imports, err := c.importsOfBackend(ctx, backend.Name)
+	targets, err := c.targetsOf(ctx, backend.Name)
 	if err != nil {
 		return f, err
 	}
 	fleet := c.fleetOf(backends)
 	for _, kind := range c.kinds {
-		found, err := c.routesOf(ctx, routeResource(kind), services, imports, backend.Name)
+		found, err := c.routesOf(ctx, routeResource(kind), targets, backend.Name)
 		if err != nil {
 			return f, err
 		}
@@ -235,7 +230,7 @@ func (c *cluster) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacken
 			f.count(backend, membership, kept.view.Decide(membership), kind.Kind+" "+name.String(), rejected, lost)
 		}
 	}
-	if err := c.observeOthers(ctx, &f, fleet, backend, services); err != nil {
+	if err := c.observeOthers(ctx, &f, fleet, backend, targets); err != nil {
 		return f, err
 	}
 	f.sort()
@@ -244,18 +239,15 @@ func (c *cluster) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacken
 
 // routesOf finds the routes of a kind that name one of the Services or ServiceImports, or have the backend in their record.
 func (c *cluster) routesOf(
-	ctx context.Context, resource schema.GroupResource, services, imports []*resourcewatch.Object, backend string,
+	ctx context.Context, resource schema.GroupResource, targets []drain.Object, backend string,
 ) (map[types.NamespacedName]*resourcewatch.Object, error) {
 	// A backend may have 10,000 Services, and most kinds have no routes.
 	if some, err := c.reader.Find(ctx, resource, resourcewatch.Query{Any: true}); err != nil || len(some) == 0 {
 		return nil, err
 	}
 	queries := []resourcewatch.Query{{Index: byBackend, Value: backend}}
-	for _, service := range services {
-		queries = append(queries, resourcewatch.Query{Index: byService, Value: nameOf(service).String()})
-	}
-	for _, imported := range imports {
-		queries = append(queries, resourcewatch.Query{Index: byImport, Value: nameOf(imported).String()})
+	for _, target := range targets {
+		queries = append(queries, resourcewatch.Query{Index: byTarget, Value: target.String()})
 	}
 	routes := map[types.NamespacedName]*resourcewatch.Object{}
 	for _, query := range queries {
@@ -272,7 +264,7 @@ func (c *cluster) routesOf(
 
 // observeOthers adds the objects that refer to Services of a backend. It is an error when not all are known.
 func (c *cluster) observeOthers(
-	ctx context.Context, f *facts, fleet fleet, backend *gimbalv1.DiscoveryBackend, services []*resourcewatch.Object,
+	ctx context.Context, f *facts, fleet fleet, backend *gimbalv1.DiscoveryBackend, targets []drain.Object,
 ) error {
 	for _, kind := range c.others {
 		named := schema.GroupKind{Group: kind.Group, Kind: kind.kind}
@@ -281,21 +273,20 @@ func (c *cluster) observeOthers(
 		} else if len(some) == 0 {
 			continue
 		}
-		for _, service := range services {
-			name := nameOf(service)
-			found, err := c.reader.Find(ctx, kind.GroupResource, resourcewatch.Query{Index: byService, Value: name.String()})
+		for _, service := range targets {
+			found, err := c.reader.Find(ctx, kind.GroupResource, resourcewatch.Query{Index: byTarget, Value: service.String()})
 			if err != nil {
 				return fmt.Errorf("%s: %w", named, err)
 			}
 			if len(found) == 0 || !fleet.reaches(backend, service.Namespace) {
 				continue
 			}
-			target, err := c.target(ctx, servicesResource, name)
+			target, err := c.target(ctx, service)
 			if err != nil {
 				return err
 			}
 			for _, object := range found {
-				f.countOther(kind.kind+" "+nameOf(object).String(), name, target)
+				f.countOther(kind.kind+" "+nameOf(object).String(), service, target)
 			}
 		}
 	}

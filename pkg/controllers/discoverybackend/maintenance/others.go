@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 )
 
 // otherKind is a kind whose objects refer to Services and are not changed. The endpoints of the Services are withheld.
@@ -36,7 +37,7 @@ func otherKinds(configured []configv1alpha1.OtherKind) []*otherKind {
 }
 
 // other is what is kept of an object of such a kind: the Services that it refers to.
-type other struct{ services []types.NamespacedName }
+type other struct{ services []drain.Object }
 
 func otherOf(content map[string]any, paths []string) *other {
 	metadata, _ := content["metadata"].(map[string]any)
@@ -44,7 +45,8 @@ func otherOf(content map[string]any, paths []string) *other {
 	kept := &other{}
 	for _, path := range paths {
 		for _, value := range valuesAt(content, strings.Split(path, ".")) {
-			if service, ok := serviceNamed(value, namespace); ok && !slices.Contains(kept.services, service) {
+			name, ok := serviceNamed(value, namespace)
+			if service := (drain.Object{NamespacedName: name}); ok && !slices.Contains(kept.services, service) {
 				kept.services = append(kept.services, service)
 			}
 		}

@@ -43,7 +43,7 @@ spec: {to: [us-web], port: {name: 80}}
 		}
 		var got []string
 		for _, service := range otherOf(content, tc.paths).services {
-			got = append(got, service.String())
+			got = append(got, service.NamespacedName.String())
 		}
 		if strings.Join(got, " ") != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

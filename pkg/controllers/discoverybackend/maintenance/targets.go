@@ -136,10 +136,10 @@ func (t *target) of(port string) drain.Target {
 	return target
 }
 
-// backendOfImport returns the backend of a ServiceImport: the one that its labels name, else the one whose copied endpoints are
-// behind it.
-func (t *target) backendOfImport() string {
-	if t.service.backend != "" {
+// backendOf returns the backend of the object that this is: the one that its labels name, else for a ServiceImport the one whose copied
+// endpoints are behind it.
+func (t *target) backendOf(object drain.Object) string {
+	if t.service.backend != "" || !object.Import {
 		return t.service.backend
 	}
 	backend := ""
@@ -151,12 +151,18 @@ func (t *target) backendOfImport() string {
 	return backend
 }
 
-// copiedServices returns the Services in a namespace whose copied endpoints are behind a ServiceImport.
-func (t *target) copiedServices(namespace string) []types.NamespacedName {
+// services returns the Services whose copied endpoints are behind an object: a Service itself, and those of a ServiceImport that exists.
+func (t *target) services(object drain.Object) []types.NamespacedName {
+	switch {
+	case !object.Import:
+		return []types.NamespacedName{object.NamespacedName}
+	case t == nil:
+		return nil
+	}
 	var all []types.NamespacedName
 	for _, s := range t.slices {
 		if s.copied && s.service != "" {
-			all = append(all, types.NamespacedName{Namespace: namespace, Name: s.service})
+			all = append(all, types.NamespacedName{Namespace: object.Namespace, Name: s.service})
 		}
 	}
 	return all

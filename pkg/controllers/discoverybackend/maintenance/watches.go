@@ -20,6 +20,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/clusterid"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 )
@@ -40,7 +41,7 @@ func gatherPeriodOf(object *resourcewatch.Object) time.Duration {
 	if kept == nil {
 		return gatherPeriod
 	}
-	return min(gatherPeriod*time.Duration(1+len(kept.services)/gatherServices), maxGatherPeriod)
+	return min(gatherPeriod*time.Duration(1+len(kept.targets)/gatherServices), maxGatherPeriod)
 }
 
 // immediately is no pause.
@@ -71,28 +72,22 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 		w.cluster.memory.follow(key, e)
 		queue.Add(key)
 	}, w.routeResources()...)
-	for resource, index := range map[schema.GroupResource]string{servicesResource: byService, importsResource: byImport} {
-		w.cluster.set.Subscribe(func(e resourcewatch.Event) {
-			if targetChanged(e) {
-				w.addRoutes(ctx, index, nameOf(e.Object()).String(), gatherPeriodOf)
-			}
-		}, resource)
-	}
+	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
+		if targetChanged(e) {
+			w.addRoutes(ctx, byTarget, targetIn(e.Resource, e.Object()).String(), gatherPeriodOf)
+		}
+	}, servicesResource, importsResource)
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) {
 		// Before the first list is complete nothing was decided.
 		if e.Initial || !sliceChanged(valueOf[slice](e.Old), valueOf[slice](e.New)) {
 			return
 		}
-		services, imports := sets.Set[string]{}, sets.Set[string]{}
+		keys := sets.Set[string]{}
 		for _, object := range statesOf(e) {
-			services.Insert(serviceOfSlice(object)...)
-			imports.Insert(importOfSlice(object)...)
+			keys.Insert(targetsOfSlice(object)...)
 		}
-		for service := range services {
-			w.addRoutes(ctx, byService, service, gatherPeriodOf)
-		}
-		for name := range imports {
-			w.addRoutes(ctx, byImport, name, gatherPeriodOf)
+		for key := range keys {
+			w.addRoutes(ctx, byTarget, key, gatherPeriodOf)
 		}
 	}, slicesResource)
 	w.cluster.set.Subscribe(func(e resourcewatch.Event) { w.addRoutesInto(ctx, e.Object().Namespace) }, grantsResource)
@@ -159,26 +154,25 @@ func (w *watches) affected(ctx context.Context, e resourcewatch.Event) []string 
 func (w *watches) concerned(ctx context.Context, e resourcewatch.Event) []string {
 	names := sets.Set[string]{}
 	for _, object := range statesOf(e) {
-		var services, imports []types.NamespacedName
+		var targets []drain.Object
 		switch kept := object.Value.(type) {
 		case *service:
 			names.Insert(kept.backend)
 		case *other:
-			services = kept.services
+			targets = kept.services
 		case *route:
-			services, imports = kept.services, kept.imports
+			targets = kept.targets
 			names.Insert(kept.recorded...)
 		}
-		for _, name := range services {
+		for _, target := range targets {
 			// An unknown object causes a separate event later.
-			found, _ := w.cluster.find(ctx, servicesResource, name)
-			if kept := valueOf[service](found); kept != nil {
-				names.Insert(kept.backend)
-			}
-		}
-		for _, name := range imports {
-			if found, _ := w.cluster.target(ctx, importsResource, name); found != nil {
-				names.Insert(found.backendOfImport())
+			if !target.Import {
+				found, _ := w.cluster.find(ctx, servicesResource, target.NamespacedName)
+				if kept := valueOf[service](found); kept != nil {
+					names.Insert(kept.backend)
+				}
+			} else if found, _ := w.cluster.target(ctx, target); found != nil {
+				names.Insert(found.backendOf(target))
 			}
 		}
 	}
@@ -215,31 +209,24 @@ func (w *watches) endpointsChanged(name string) {
 // addRoutesOf requests a check of all routes of a backend.
 func (w *watches) addRoutesOf(ctx context.Context, backend string) {
 	w.addRoutes(ctx, byBackend, backend, immediately)
-	services, err := w.cluster.reader.Find(ctx, servicesResource, resourcewatch.Query{Index: byBackend, Value: backend})
-	if err != nil {
-		log.FromContext(ctx).V(1).Info("Waiting for the cache of Services", "err", err) // each new Service enqueues its routes
+	targets, err := w.cluster.targetsOf(ctx, backend)
+	if err != nil { // each new one enqueues its routes
+		log.FromContext(ctx).V(1).Info("Waiting for the caches of Services and ServiceImports", "err", err)
 	}
-	for _, service := range services {
-		w.addRoutes(ctx, byService, nameOf(service).String(), immediately)
-	}
-	imports, err := w.cluster.importsOfBackend(ctx, backend)
-	if err != nil {
-		log.FromContext(ctx).V(1).Info("Waiting for the cache of ServiceImports", "err", err) // each new one enqueues its routes
-	}
-	for _, imported := range imports {
-		w.addRoutes(ctx, byImport, nameOf(imported).String(), immediately)
+	for _, target := range targets {
+		w.addRoutes(ctx, byTarget, target.String(), immediately)
 	}
 }
 
 // addRoutesInto requests a check of all routes that refer to a Service or a ServiceImport in a namespace, where a ReferenceGrant changed.
 func (w *watches) addRoutesInto(ctx context.Context, namespace string) {
-	for resource, index := range map[schema.GroupResource]string{servicesResource: byService, importsResource: byImport} {
+	for _, resource := range []schema.GroupResource{servicesResource, importsResource} {
 		found, err := w.cluster.reader.Find(ctx, resource, resourcewatch.Query{Namespace: namespace})
 		if err != nil {
 			continue // each object that is still to come requests a check of its routes
 		}
 		for _, object := range found {
-			w.addRoutes(ctx, index, nameOf(object).String(), gatherPeriodOf)
+			w.addRoutes(ctx, byTarget, targetIn(resource, object).String(), gatherPeriodOf)
 		}
 	}
 }

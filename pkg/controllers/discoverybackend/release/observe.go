@@ -154,13 +154,17 @@ func (r *References) backendsFor(ctx context.Context, known *knowledge, route *r
 	return found, nil
 }
 
-// Of implements drain.Backends. A label counts within the reach of its backend only.
-func (p *present) Of(service name) (backend string, known bool) {
-	owner, known := p.services[service]
-	if backend := p.backends[owner]; backend != nil && !status.Reaches(backend, p.admins, service.Namespace) {
+// Of implements drain.Backends. A label counts within the reach of its backend only. A ServiceImport is not deleted with a backend, so that
+// only the record counts.
+func (p *present) Of(object drain.Object) (backend string, known bool) {
+	if object.Import {
+		return p.imports[object.NamespacedName], true
+	}
+	owner, known := p.services[object.NamespacedName]
+	if backend := p.backends[owner]; backend != nil && !status.Reaches(backend, p.admins, object.Namespace) {
 		owner = ""
 	}
-	return owner, known || p.others.Has(service)
+	return owner, known || p.others.Has(object.NamespacedName)
 }
 
 // Share implements drain.Backends.
@@ -174,7 +178,7 @@ func (p *present) Share(backend, _ string) int {
 	return 0
 }
 
-// FailsOver implements drain.Failover.
+// FailsOver implements drain.Backends.
 func (p *present) FailsOver(service name) bool { return p.over.Has(service) }
 
 // ClusterOf implements drain.Backends.
@@ -187,12 +191,4 @@ func (p *present) KeepsSole(backend string) bool {
 }
 
 // Target implements drain.Backends. Which Services can take requests is for maintenance to find out.
-func (*present) Target(name, string) drain.Target { return drain.Target{} }
-
-// OfImport implements drain.Backends. A ServiceImport is not deleted with a backend, so that only the record counts.
-func (p *present) OfImport(service name) (backend string, known bool) {
-	return p.imports[service], true
-}
-
-// ImportTarget implements drain.Backends.
-func (*present) ImportTarget(name, string) drain.Target { return drain.Target{} }
+func (*present) Target(drain.Object, string) drain.Target { return drain.Target{} }

@@ -381,9 +381,9 @@ func TestOtherBackendsRemainDrained(t *testing.T) {
 // maintenance has backend eu in maintenance. It implements drain.Backends.
 type maintenance struct{}
 
-func (maintenance) Of(service name) (string, bool) {
+func (maintenance) Of(service drain.Object) (string, bool) {
 	owner, _, found := strings.Cut(service.Name, "-")
-	if !found {
+	if !found || service.Import {
 		owner = ""
 	}
 	return owner, true
@@ -396,11 +396,9 @@ func (maintenance) Share(backend, _ string) int {
 }
 func (maintenance) KeepsSole(string) bool { return false }
 
-func (maintenance) Target(name, string) drain.Target { return drain.Target{} }
+func (maintenance) Target(drain.Object, string) drain.Target { return drain.Target{} }
 
-func (maintenance) OfImport(name) (string, bool) { return "", true }
-
-func (maintenance) ImportTarget(name, string) drain.Target { return drain.Target{} }
+func (maintenance) FailsOver(name) bool { return false }
 
 func (maintenance) ClusterOf(backend string) string { return backend }
 
