@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 // oneObject accepts arguments that may name one object: NAME, KIND/NAME or KIND NAME.
@@ -24,14 +26,6 @@ func oneObject(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return fmt.Errorf("%q are several objects, name one: %s", strings.Join(args, " "), usage)
-}
-
-// noArguments accepts flags only.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s has no arguments, remove %q", cmd.CommandPath(), strings.Join(args, " "))
 }
 
 // namespaceExists returns an error for a namespace that does not exist, in which there would be nothing to report. What else is wrong, the
@@ -73,7 +67,7 @@ func newOptions(c *command) *cobra.Command {
 	return &cobra.Command{
 		Use:         "options",
 		Short:       "List the flags of all commands",
-		Args:        noArguments,
+		Args:        process.NoArgs,
 		Annotations: map[string]string{offline: "true"},
 		Run: func(cmd *cobra.Command, _ []string) {
 			c.out.print("All commands have these flags:\n\n%s", cmd.InheritedFlags().FlagUsages())

@@ -20,6 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllerstate"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 const (
@@ -40,7 +41,7 @@ func newCheck(c *command) *cobra.Command {
 			"It exits with 0 when all works, with 1 when something does not, and with 2 when the API or the controller manager could not be " +
 			"checked. What you are not allowed to read of the rest is marked with ?.",
 		Example: "  kubectl groundskeeper check --wait=5m",
-		Args:    noArguments,
+		Args:    process.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.check(cmd.Context(), wait, format) },
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait up to this long until everything works, such as 5m")

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 // completer is what kubectl runs to complete the arguments of its plugin groundskeeper.
@@ -23,7 +24,7 @@ func newCompletion(c *command) *cobra.Command {
 			"kubectl_complete-groundskeeper, and the completion of kubectl itself to be set up (kubectl completion --help).",
 		Example: "  kubectl groundskeeper completion > ~/.local/bin/kubectl_complete-groundskeeper\n" +
 			"  chmod +x ~/.local/bin/kubectl_complete-groundskeeper",
-		Args:        noArguments,
+		Args:        process.NoArgs,
 		Annotations: map[string]string{offline: "true"},
 		Run:         func(*cobra.Command, []string) { c.out.print("%s", completer) },
 	}

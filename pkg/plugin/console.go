@@ -19,6 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/plugin/console"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 func newConsole(c *command) *cobra.Command {
@@ -30,7 +31,7 @@ func newConsole(c *command) *cobra.Command {
 			"The page is served on 127.0.0.1 at a random port. The URL that is printed contains a token that is valid once. With -n, the\n" +
 			"page lists only the objects of one namespace. The page is read-only, unless --actions is set.",
 		Example: "  kubectl groundskeeper console\n  kubectl groundskeeper console -n garden-shop",
-		Args:    noArguments,
+		Args:    process.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.console(cmd.Context(), cmd.Flags().Changed("namespace"), actions)
 		},

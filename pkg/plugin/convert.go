@@ -18,6 +18,8 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 func newConvert(c *command) *cobra.Command {
@@ -29,7 +31,7 @@ func newConvert(c *command) *cobra.Command {
 			"design, which kubectl answers with \"ensure CRDs are installed first\", become DiscoveryBackends, and objects that kubectl get wrote lose\n" +
 			"their status, finalizers and what the API server sets. Other objects are written unchanged. It needs no cluster.",
 		Example:     "  kubectl groundskeeper convert -f backends.yaml | kubectl apply -f -\n  kubectl groundskeeper convert -f klusters.json > klusters.yaml",
-		Args:        noArguments,
+		Args:        process.NoArgs,
 		Annotations: map[string]string{offline: "true"},
 		RunE:        func(*cobra.Command, []string) error { return c.convert(files) },
 	}

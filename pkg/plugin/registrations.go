@@ -76,19 +76,15 @@ func unavailableReason(service *unstructured.Unstructured) string {
 	if namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace"); namespace != uninstall.SystemNamespace {
 		return ""
 	}
-	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
-	for _, entry := range conditions {
-		condition, ok := entry.(map[string]any)
-		if !ok || condition["type"] != "Available" {
-			continue
-		}
-		if condition["status"] == "True" {
-			return ""
-		}
-		reason, message := fmt.Sprint(condition["reason"]), strings.TrimSuffix(fmt.Sprint(condition["message"]), ".")
-		return fmt.Sprintf("APIService %s is unavailable: %s: %s: %s", service.GetName(), reason, message, remedyOf(reason, message))
+	reason, message, known := uninstall.Unavailability(service)
+	switch {
+	case message == "":
+		return ""
+	case !known:
+		return fmt.Sprintf("APIService %s is unavailable: the kube-apiserver has not checked it yet", service.GetName())
 	}
-	return fmt.Sprintf("APIService %s is unavailable: the kube-apiserver has not checked it yet", service.GetName())
+	message = strings.TrimSuffix(message, ".")
+	return fmt.Sprintf("APIService %s is unavailable: %s: %s: %s", service.GetName(), reason, message, remedyOf(reason, message))
 }
 
 // remedyOf returns what to do about an APIService that is unavailable.

@@ -19,6 +19,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 // installationTitle is what status calls what serves the API.
@@ -33,7 +34,7 @@ func newStatus(c *command) *cobra.Command {
 			"An object is ok if Ready is True for its generation and it is not being deleted. ! marks what a user has to repair, ~ what the\n" +
 			"controllers are working on, · what is worth knowing of an object that is ok.\n\n" +
 			"It exits with 0 when every object is ok, with 1 when one is not, and with 2 when something could not be checked.",
-		Args: noArguments,
+		Args: process.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.status(cmd.Context(), cmd.Flags().Changed("namespace"), format)
 		},

@@ -21,6 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 func newUninstall(c *command) *cobra.Command {
@@ -31,7 +32,7 @@ func newUninstall(c *command) *cobra.Command {
 		Use:     "uninstall",
 		Short:   "Remove the installation in the only safe order",
 		Example: "  kubectl groundskeeper uninstall --dry-run\n  kubectl groundskeeper uninstall --dry-run -o json",
-		Args:    noArguments,
+		Args:    process.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for i, word := range o.Abandon {
 				o.Abandon[i] = pluralOf(word)

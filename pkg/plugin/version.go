@@ -19,6 +19,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -45,7 +46,7 @@ func newVersion(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "version",
 		Short:       "Print the version of the plugin, and of the servers in the cluster",
-		Args:        noArguments,
+		Args:        process.NoArgs,
 		Annotations: map[string]string{offline: "true"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return c.version(cmd.Context(), onlyClient, format) },
 	}

@@ -4,6 +4,7 @@
 package uninstall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -70,7 +71,7 @@ func registrationOf(object *unstructured.Unstructured) (registration, bool) {
 	if kind.Kind == apiServiceKind.Kind {
 		namespace, _, _ := unstructured.NestedString(object.Object, "spec", "service", "namespace")
 		r.group, _, _ = unstructured.NestedString(object.Object, "spec", "group")
-		r.unavailable, r.down = unavailability(object)
+		_, r.unavailable, r.down = Unavailability(object)
 		return r, namespace == SystemNamespace && groups().Has(r.group)
 	}
 	webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
@@ -85,8 +86,9 @@ func registrationOf(object *unstructured.Unstructured) (registration, bool) {
 	return r, true
 }
 
-// unavailability is why an APIService is unavailable, "" when it is not, and whether the aggregator has found that.
-func unavailability(object *unstructured.Unstructured) (why string, known bool) {
+// Unavailability returns the reason and the message of an APIService that is unavailable, "" if it is not, and whether the aggregator has
+// found that.
+func Unavailability(object *unstructured.Unstructured) (reason, message string, known bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
 		c, ok := entry.(map[string]any)
@@ -94,11 +96,12 @@ func unavailability(object *unstructured.Unstructured) (why string, known bool) 
 			continue
 		}
 		if c["status"] == string(metav1.ConditionTrue) {
-			return "", false
+			return "", "", false
 		}
-		return fmt.Sprint(c["message"]), c["status"] == string(metav1.ConditionFalse)
+		message, _ := c["message"].(string)
+		return fmt.Sprint(c["reason"]), cmp.Or(message, "its condition Available has no message"), c["status"] == string(metav1.ConditionFalse)
 	}
-	return "it has no condition Available yet", false
+	return "", "it has no condition Available yet", false
 }
 
 // deleteRegistrations deletes them. The webhooks are deleted first, because their server needs the API.
