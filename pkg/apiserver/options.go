@@ -106,7 +106,7 @@ func NewOptions() *Options {
 	o.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Etcd.DeleteCollectionWorkers = deleteCollectionWorkers
 	o.ServerRun.ShutdownWatchTerminationGracePeriod = watchTerminationGracePeriod
-	o.SecureServing.BindPort = 8443
+	o.SecureServing.BindPort, o.SecureServing.Required = 8443, true
 	o.SecureServing.ServerCert.CertDirectory = "" // without given certificate files, one is kept in memory
 	o.Admission.RecommendedPluginOrder = admission.Order()
 	admission.Register(o.Admission.Plugins)

@@ -118,6 +118,7 @@ func (in badInputs) ofAPIServer(t *testing.T) map[string]badInput {
 		"etcd directory is in use":      {alone("--embedded-etcd-dir=" + in.used), []string{"--embedded-etcd-dir", in.used, "another process"}},
 		"port is taken":                 {append(onLoopback(in.user), "--standalone", own+"-port"), []string{"--secure-port " + in.user, "address already in use"}},
 		"port is none":                  {alone(own, "--secure-port=70000"), []string{"--secure-port", "70000"}},
+		"port is 0":                     {alone(own, "--secure-port=0"), []string{"--secure-port", "0"}},
 		"key of another certificate":    {alone(own, "--tls-cert-file="+pki(shared, "etcd.crt"), "--tls-private-key-file="+pki(shared, "ca.key")), []string{"--tls-cert-file", "--tls-private-key-file", pki(shared, "ca.key"), "does not match"}},
 		"certificate is missing":        {alone(own, "--tls-cert-file="+in.path("none"), "--tls-private-key-file="+pki(shared, "ca.key")), []string{"--tls-cert-file", in.path("none"), "no such file"}},
 		"kubeconfig is missing":         {hosted(own, "--kubeconfig="+in.path("none")), []string{"--kubeconfig", in.path("none"), "no such file"}},
