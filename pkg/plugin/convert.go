@@ -27,10 +27,13 @@ func newConvert(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert -f FILE",
 		Short: "Write manifests of Gimbal, Kubernikus, MidoNet and Gardener as Groundskeeper takes them",
-		Long: "Write manifests of Gimbal, Kubernikus, MidoNet and Gardener as Groundskeeper takes them: the kinds Discoverer and Discovery of Gimbal's\n" +
-			"design, which kubectl answers with \"ensure CRDs are installed first\", become DiscoveryBackends, and objects that kubectl get wrote lose\n" +
+		Long: "Write manifests of Gimbal, Kubernikus, MidoNet and Gardener as Groundskeeper takes them: the kinds Discoverer " +
+			"and Discovery of Gimbal's\n" +
+			"design, which kubectl answers with \"ensure CRDs are installed first\", become DiscoveryBackends, and objects that " +
+			"kubectl get wrote lose\n" +
 			"their status, finalizers and what the API server sets. Other objects are written unchanged. It needs no cluster.",
-		Example:     "  kubectl groundskeeper convert -f backends.yaml | kubectl apply -f -\n  kubectl groundskeeper convert -f klusters.json > klusters.yaml",
+		Example: "  kubectl groundskeeper convert -f backends.yaml | kubectl apply -f -\n" +
+			"  kubectl groundskeeper convert -f klusters.json > klusters.yaml",
 		Args:        process.NoArgs,
 		Annotations: map[string]string{offline: "true"},
 		RunE:        func(*cobra.Command, []string) error { return c.convert(files) },
@@ -99,7 +102,8 @@ func convertAll(in io.Reader) (text string, err error) {
 
 // formerKinds returns the kinds in the examples of Gimbal's design, which were mistakes for DiscoveryBackend.
 func formerKinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{gimbalv1.SchemeGroupVersion.WithKind("Discoverer"), {Group: "contour.heptio.com", Version: "v1", Kind: "Discovery"}}
+	return []schema.GroupVersionKind{gimbalv1.SchemeGroupVersion.WithKind("Discoverer"),
+		{Group: "contour.heptio.com", Version: "v1", Kind: "Discovery"}}
 }
 
 // convertObject makes an object of Groundskeeper's kinds one that can be created. Others stay as they are.
@@ -119,12 +123,12 @@ func convertObject(object *unstructured.Unstructured) error {
 	case err != nil:
 		return fmt.Errorf("%s is of %s, which Groundskeeper does not have: correct apiVersion and kind", name, kind.GroupVersion())
 	case kind.Group == gardenerv1beta1.GroupName && object.GetUID() != "":
-		return fmt.Errorf("%s has a uid, which its namespace depends on, and which no manifest can set: move it with groundskeeper-apiserver import "+
-			"(docs/migration.md#gardener)", name)
+		return fmt.Errorf("%s has a uid, which its namespace depends on, and which no manifest can set: move it with "+
+			"groundskeeper-apiserver import (docs/migration.md#gardener)", name)
 	}
 	delete(object.Object, "status")
-	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
-		"selfLink", "managedFields", "finalizers"} {
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "selfLink", "managedFields", "finalizers"} {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
 	}
 	// It has the former kind, and the status.

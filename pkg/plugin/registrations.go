@@ -64,7 +64,8 @@ func (c *command) unserved(ctx context.Context, group string) string {
 	}
 	reason := unavailableReason(service)
 	namespace := &corev1.Namespace{}
-	if reason != "" && c.client.Get(ctx, client.ObjectKey{Name: uninstall.SystemNamespace}, namespace) == nil && !namespace.DeletionTimestamp.IsZero() {
+	if reason != "" && c.client.Get(ctx, client.ObjectKey{Name: uninstall.SystemNamespace}, namespace) == nil &&
+		!namespace.DeletionTimestamp.IsZero() {
 		return fmt.Sprintf("APIService %s is unavailable: %s", name, uninstall.Terminating)
 	}
 	return reason

@@ -14,8 +14,8 @@ import (
 const UnregisterCommand = "kubectl groundskeeper uninstall --force-unregister"
 
 // Terminating is why the API server cannot be restored after its namespace was deleted, with what to do.
-const Terminating = "namespace " + SystemNamespace + " is being deleted, so that no API server can be started in it, and its deletion waits for " +
-	"the API: free the cluster with " + UnregisterCommand + ", and install again (docs/backup.md, if the store is lost)"
+const Terminating = "namespace " + SystemNamespace + " is being deleted, so that no API server can be started in it, and its deletion waits " +
+	"for the API: free the cluster with " + UnregisterCommand + ", and install again (docs/backup.md, if the store is lost)"
 
 // Blocking returns the registrations that Unregister would delete, as "resource name".
 func (u *Uninstaller) Blocking(ctx context.Context) ([]string, error) {
