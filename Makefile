@@ -21,6 +21,7 @@ export CGO_ENABLED ?= 0
 FAST := GOGC=400 GOMEMLIMIT=2GiB
 LOCALPLANE := $(BIN)/localplane
 FAKE_MIDONET := ./test/fakes/midonet/fake-midonet
+LOCALOVN := ./test/plane/localovn
 FAKE_OPENSTACK := ./test/fakes/openstack/fake-openstack
 
 # Settings of "make up"; they are passed in the environment, because they may contain any character.
@@ -28,6 +29,10 @@ export CONFIG ?=
 export APISERVER_FLAGS ?=
 export MANAGER_FLAGS ?=
 export MIDONET ?=
+export OVN ?=
+
+# Begins a command that needs OVN if it is requested.
+UNPACK_OVN = $(if $(filter real,$(OVN)),root=$$(hack/ovn/root.sh) && OVN_ROOT=$$root )
 
 help: ## Show the targets in groups
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' Makefile
@@ -36,13 +41,13 @@ help: ## Show the targets in groups
 
 build: ## Build the binaries into _output/bin
 	@mkdir -p $(BIN)
-	@hack/go-build.sh "packages compiled for Groundskeeper" -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localplane $(FAKE_MIDONET)
+	@hack/go-build.sh "packages compiled for Groundskeeper" -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/... ./hack/localplane $(FAKE_MIDONET) $(LOCALOVN)
 
 # What "make up" starts, and the plugin of kubectl.
 build-plane:
 	@mkdir -p $(BIN)
 	@hack/go-build.sh "packages compiled for Groundskeeper" -ldflags '$(LDFLAGS)' -o $(BIN)/ \
-		./cmd/groundskeeper-apiserver ./cmd/groundskeeper-controller-manager ./cmd/kubectl-groundskeeper ./hack/localplane $(if $(MIDONET),$(FAKE_MIDONET))
+		./cmd/groundskeeper-apiserver ./cmd/groundskeeper-controller-manager ./cmd/kubectl-groundskeeper ./hack/localplane $(if $(MIDONET),$(FAKE_MIDONET)) $(if $(OVN),$(LOCALOVN))
 
 build-demo:
 	@mkdir -p $(BIN)
@@ -188,14 +193,14 @@ performance: build kubernetes ## Measure the API server beside a CustomResourceD
 announce:
 	@[[ -d $${XDG_CACHE_HOME:-$$HOME/.cache}/groundskeeper/kubernetes ]] || echo "The first run compiles Groundskeeper, and then Kubernetes: 5 to 12 minutes on two cores."
 
-up: announce build-plane kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
-	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
+up: announce build-plane kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake OVN=real
+	@$(UNPACK_OVN)$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET" --ovn "$$OVN"
 
 node-up: announce build kubernetes kubernetes-node images ## As up, with a node that runs pods and discoverers; needs root and Debian packages
-	@$(LOCALPLANE) up --node _output/images --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
+	@$(LOCALPLANE) up --node _output/images --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET" --ovn "$$OVN"
 
 demo: announce build-demo kubernetes ## Show the life of a cluster in acts; AUTO=1 shows them without a pause, END=1 ends after the last, OVN=real adds one, PAGE=file writes them
-	@$(if $(OVN),root=$$(hack/ovn/root.sh) && OVN_ROOT=$$root )$(BIN)/demo $(if $(AUTO),--auto) $(if $(END),--end) $(if $(OVN),--ovn) $(if $(PAGE),--page '$(PAGE)')
+	@$(UNPACK_OVN)$(BIN)/demo $(if $(AUTO),--auto) $(if $(END),--end) $(if $(OVN),--ovn) $(if $(PAGE),--page '$(PAGE)')
 
 down: $(LOCALPLANE) ## Stop the local control plane and keep its data
 	@$(LOCALPLANE) down

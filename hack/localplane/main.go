@@ -70,6 +70,7 @@ func newCommand(out io.Writer) *cobra.Command {
 	up.Flags().StringVar(&o.apiserverFlags, "apiserver-flags", "", "further flags of the API server, separated by spaces")
 	up.Flags().StringVar(&o.managerFlags, "manager-flags", "", "further flags of the controller manager, separated by spaces")
 	up.Flags().StringVar(&o.midonet, "midonet", "", "backend of Translations to start: fake, or empty for none")
+	up.Flags().StringVar(&o.ovn, "ovn", "", "backend of Translations to start: real, or empty for none")
 	up.Flags().StringVar(&o.images, "node", "", "directory of images for a node that runs pods and discoverers; empty: no node")
 
 	down := &cobra.Command{

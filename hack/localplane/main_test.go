@@ -36,6 +36,9 @@ func TestBadInput(t *testing.T) {
 		"an argument":     {[]string{"down", "now"}, "now"},
 		"no directory":    {[]string{"status", "--dir="}, "--dir"},
 		"unknown backend": {[]string{"up", "--dir=" + dir, "--midonet=foo"}, `"foo" is not known; "fake" starts`},
+		"unknown OVN":     {[]string{"up", "--dir=" + dir, "--ovn=fake"}, `"fake" is not known; "real" starts OVN's own servers, empty starts none`},
+		"two backends":    {[]string{"up", "--dir=" + dir, "--ovn=real", "--midonet=fake"}, "MIDONET"},
+		"OVN and a node":  {[]string{"up", "--dir=" + dir, "--ovn=real", "--node=" + dir}, "make node-up"},
 		"no images":       {[]string{"up", "--dir=" + dir, "--node=" + dir}, "make images"},
 		"no binaries":     {[]string{"up", "--dir=" + dir, "--bin=" + dir}, "make build kubernetes"},
 	} {

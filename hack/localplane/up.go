@@ -6,10 +6,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +28,7 @@ type upOptions struct {
 	binDir, artifacts            string
 	config                       string
 	apiserverFlags, managerFlags string
-	midonet                      string
+	midonet, ovn                 string
 	images                       string
 }
 
@@ -37,6 +39,12 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 	if o.midonet != "" && o.midonet != "fake" {
 		return fmt.Errorf("--midonet (MIDONET of make): %q is not known; \"fake\" starts a fake of MidoNet, empty starts none", o.midonet)
 	}
+	if o.ovn != "" && o.ovn != "real" {
+		return fmt.Errorf("--ovn (OVN of make): %q is not known; \"real\" starts OVN's own servers, empty starts none", o.ovn)
+	}
+	if o.ovn != "" && (o.midonet != "" || o.images != "") {
+		return errors.New("--ovn (OVN of make) has its own nodes and is the only backend: start without --midonet (MIDONET) and --node (make node-up)")
+	}
 	options := plane.Options{
 		Dir:            dir,
 		BinDir:         o.binDir,
@@ -45,6 +53,7 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 		Managers:       1,
 		Webhooks:       true,
 		MidoNet:        o.midonet == "fake",
+		OVN:            o.ovn == "real",
 		ManagerConfig:  o.config,
 		APIServerFlags: strings.Fields(o.apiserverFlags),
 		ManagerFlags:   strings.Fields(o.managerFlags),
@@ -74,9 +83,9 @@ The control plane is ready after %.1f s. To use it:
   kubectl get projects
   kubectl explain project.spec
 
-%s%smake status shows its processes, make down stops it and keeps the data, make clean-up deletes it.
+%s%s%smake status shows its processes, make down stops it and keeps the data, make clean-up deletes it.
 Logs: %s
-`, time.Since(began).Seconds(), quoted(p.AdminKubeconfig()), quoted(filepath.Dir(p.Kubectl())), midonet(p), node(p), filepath.Join(dir, "logs"))
+`, time.Since(began).Seconds(), quoted(p.AdminKubeconfig()), quoted(filepath.Dir(p.Kubectl())), midonet(p), ovn(p), node(p), filepath.Join(dir, "logs"))
 	return nil
 }
 
@@ -101,6 +110,30 @@ func midonet(p *plane.Plane) string {
   curl -X PUT %[3]shosts/NAME    # one more host, for a Node of that name
 
 `, p.MidoNetURL(), strings.Join(plane.MidoNetHosts(), ", "), p.MidoNetPages())
+}
+
+// ovn describes how to send packets through OVN; empty for a plane without it.
+func ovn(p *plane.Plane) string {
+	if p.OVN == nil {
+		return ""
+	}
+	return fmt.Sprintf(`OVN runs, with the nodes %s. %s shows its databases and Pods.
+
+  export PATH=%s:$PATH    # ovn-nbctl, ovn-sbctl, ovn-trace
+  kubectl create -f artifacts/examples/ovn/pods.yaml
+
+%s
+
+`, strings.Join(plane.OVNNodes(), " and "), p.OVNPage(), quoted(filepath.Join(p.OVNDirectory(), "bin")), packets(p))
+}
+
+// packets is the next step: with root, a command in a Pod.
+func packets(p *plane.Plane) string {
+	if _, err := os.Stat(filepath.Join(p.OVNDirectory(), "nodes")); err != nil {
+		return "Without root there are no packets, and ovn-trace shows their way: docs/ovn.md has an example."
+	}
+	return "  nsenter --net=" + quoted(filepath.Join(p.OVNDirectory(), "pods/default/client")) +
+		" curl http://$(kubectl get service web -o jsonpath={.spec.clusterIP})"
 }
 
 // withNode adds a node with the images of the directory, and runs discoverers from theirs.

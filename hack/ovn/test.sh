@@ -16,5 +16,6 @@ fi
 if [[ ${SOAK:-} ]]; then
   exec go test -v -count 1 -timeout 120m -run Soak ./test/ovn
 fi
-go test -count 1 -timeout 30m ./artifacts/examples/ovn-cni ./hack/demo ./pkg/ovsdb ./pkg/ovn ./pkg/controllers/translation/push/ovnbackend ./test/ovn
+go test -count 1 -timeout 30m ./artifacts/examples/ovn-cni ./hack/demo ./pkg/ovsdb ./pkg/ovn ./pkg/controllers/translation/push/ovnbackend ./test/ovn ./test/ovnserver/... ./test/plane/localovn
+go test -count 1 -timeout 30m -run OVN ./test/plane
 go test -count 1 -timeout 30m -run 'OnOVN$' ./test/integration

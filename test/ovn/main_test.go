@@ -8,13 +8,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"groundskeeper.io/groundskeeper/test/ovnserver"
 )
 
 // roleVariable has this program be one in a Pod instead of the tests.
@@ -85,7 +85,7 @@ func respondToDatagrams(address, text string) error {
 }
 
 func serve(name string) error {
-	if err := disableOffload("eth0"); err != nil {
+	if err := ovnserver.DisableOffload("eth0"); err != nil {
 		return err
 	}
 	failed := make(chan error)
@@ -114,25 +114,4 @@ func respond(address string, text func(client net.Addr) string) error {
 		_, _ = io.WriteString(connection, text(connection.RemoteAddr()))
 		_ = connection.Close()
 	}
-}
-
-// disableOffload has the kernel compute checksums: a datapath in user space gets packets as the interface sends them.
-func disableOffload(name string) error {
-	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = syscall.Close(socket) }()
-	const siocEthtool, setTransmitChecksum = 0x8946, 0x17
-	value := struct{ command, data uint32 }{setTransmitChecksum, 0}
-	request := struct {
-		name [16]byte
-		data unsafe.Pointer
-		_    [16]byte
-	}{data: unsafe.Pointer(&value)}
-	copy(request.name[:], name)
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), siocEthtool, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		return errno
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ package ovnserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -24,7 +25,11 @@ type Chassis struct {
 	namespace *exec.Cmd
 	// controller is ovn-controller.
 	controller *exec.Cmd
+	servers    map[string]int
 }
+
+// PIDs returns the process ids of the servers of the chassis, and of what keeps its namespace.
+func (c *Chassis) PIDs() map[string]int { return c.servers }
 
 // Memory returns the resident memory of ovn-controller in MiB.
 func (c *Chassis) Memory(t testing.TB) float64 {
@@ -32,14 +37,22 @@ func (c *Chassis) Memory(t testing.TB) float64 {
 	return resident(t, c.controller)
 }
 
+// ChassisPermitted returns why chassis cannot run here, nil if they can.
+func ChassisPermitted(ctx context.Context) error {
+	if err := exec.CommandContext(ctx, "unshare", "--net", "true").Run(); err != nil || os.Geteuid() != 0 {
+		return errors.New("network namespaces need root")
+	}
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		return errors.New("the datapath in user space needs /dev/net/tun")
+	}
+	return nil
+}
+
 // StartChassis runs chassis with the given hostnames, whose namespaces are connected. It skips the test without permission for that.
 func (s *Server) StartChassis(t testing.TB, hostnames [2]string) [2]*Chassis {
 	t.Helper()
-	if err := exec.CommandContext(t.Context(), "unshare", "--net", "true").Run(); err != nil || os.Geteuid() != 0 {
-		t.Skip("network namespaces need root")
-	}
-	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		t.Skip("the datapath in user space needs /dev/net/tun")
+	if err := ChassisPermitted(t.Context()); err != nil {
+		t.Skip(err)
 	}
 	var all [2]*Chassis
 	for i, hostname := range hostnames {
@@ -56,6 +69,7 @@ func (s *Server) StartChassis(t testing.TB, hostnames [2]string) [2]*Chassis {
 func namespace(t testing.TB) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(context.Background(), "unshare", "--net", "sh", "-c", "echo up; exec sleep infinity")
+	tie(t, command)
 	output, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +95,10 @@ func (c *Chassis) start(t testing.TB, hostname, address string) {
 	}
 	s := c.server
 	s.run(t, "ovsdb-tool", "create", c.path("conf.db"), filepath.Join(s.root, "/usr/share/openvswitch/vswitch.ovsschema"))
-	s.start(t, "ovsdb-server", c.path("conf.db"), "--remote=punix:"+c.path("db.sock"), "--unixctl="+c.path("db.ctl"), "--log-file="+c.path("db.log"))
+	database := s.start(t, "ovsdb-server", c.path("conf.db"), "--remote=punix:"+c.path("db.sock"), "--unixctl="+c.path("db.ctl"), "--log-file="+c.path("db.log"))
 	waitFor(t, c.path("db.sock"))
 	c.vsctl(t, "--no-wait", "init")
-	c.background(t, "ovs-vswitchd", "unix:"+c.path("db.sock"), "--disable-system", "--unixctl="+c.path("vswitchd.ctl"), "--log-file="+c.path("vswitchd.log"))
+	vswitchd := c.background(t, "ovs-vswitchd", "unix:"+c.path("db.sock"), "--disable-system", "--unixctl="+c.path("vswitchd.ctl"), "--log-file="+c.path("vswitchd.log"))
 	c.ip(t, "link", "set", "lo", "up")
 	c.ip(t, "link", "set", "underlay", "up")
 	c.vsctl(t, "add-br", "br-underlay", "--", "set", "bridge", "br-underlay", "datapath_type=netdev", "--", "add-port", "br-underlay", "underlay")
@@ -94,7 +108,11 @@ func (c *Chassis) start(t testing.TB, hostname, address string) {
 		"external-ids:ovn-encap-type=geneve", "external-ids:ovn-encap-ip="+address, "external-ids:ovn-bridge-datapath-type=netdev",
 		"--", "add-br", "br-int", "--", "set", "bridge", "br-int", "datapath_type=netdev", "fail-mode=secure")
 	c.controller = c.background(t, "ovn-controller", "unix:"+c.path("db.sock"), "--log-file="+c.path("ovn-controller.log"))
+	c.servers = map[string]int{"namespace": c.namespace.Process.Pid, "ovsdb-server": database.Process.Pid, "ovs-vswitchd": vswitchd.Process.Pid, "ovn-controller": c.controller.Process.Pid}
 }
+
+// Path is the file of the namespace of the chassis.
+func (c *Chassis) Path() string { return pathOf(c.namespace) }
 
 func (c *Chassis) path(name string) string { return filepath.Join(c.directory, name) }
 
@@ -105,6 +123,7 @@ func (c *Chassis) background(t testing.TB, name string, arguments ...string) *ex
 	command.Args = append([]string{"nsenter", "-t", strconv.Itoa(c.namespace.Process.Pid), "-n", command.Path}, arguments...)
 	command.Path, command.Err = nsenter(t), nil
 	command.Env = append(command.Env, "OVS_RUNDIR="+c.directory, "OVN_RUNDIR="+c.directory, "OVS_SYSCONFDIR="+c.directory)
+	tie(t, command)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -172,6 +191,28 @@ func waitFor(t testing.TB, path string) {
 // Interface is what connects a separate namespace to a logical port.
 type Interface struct {
 	namespace *exec.Cmd
+	// chassis is the one that the interface is connected to under a name, nil for a namespace without an interface.
+	chassis *Chassis
+	name    string
+	// programs are those that run behind it.
+	programs []*exec.Cmd
+}
+
+// Start runs a program behind the interface until that is disconnected, or the test ends.
+func (i *Interface) Start(t testing.TB, name string, arguments ...string) {
+	t.Helper()
+	command := i.Command(context.Background(), t, name, arguments...)
+	tie(t, command)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	i.programs = append(i.programs, command)
+	t.Cleanup(func() { end(command) })
+}
+
+func end(command *exec.Cmd) {
+	_ = command.Process.Kill()
+	_ = command.Wait()
 }
 
 // Connect makes an interface with a MAC address and networks, and connects it to the logical port with the given name. Packets to
@@ -192,13 +233,30 @@ func (c *Chassis) Outside(t testing.TB, network, mac string, networks, gateways 
 	return c.connect(t, mac, networks, gateways, bridge)
 }
 
+// ConnectSelf connects the chassis itself to the logical port with the given name: it has an interface with a MAC address and a network.
+// Packets to the other networks go to the gateway.
+func (c *Chassis) ConnectSelf(t testing.TB, port, mac, network, gateway string, others ...string) {
+	t.Helper()
+	const name = "ovn-k8s0"
+	c.vsctl(t, "add-port", "br-int", name, "--", "set", "Interface", name, "type=internal", `mac="`+mac+`"`, "external_ids:iface-id="+port)
+	c.ip(t, "link", "set", name, "mtu", tunneled, "up")
+	c.ip(t, "address", "add", network, "dev", name)
+	for _, other := range others {
+		c.ip(t, "route", "add", other, "via", gateway)
+	}
+}
+
+// tunneled is the MTU of interfaces whose packets a tunnel transports.
+const tunneled = "1400"
+
 // connect makes an interface and connects it to a bridge, where it has the given settings.
 func (c *Chassis) connect(t testing.TB, mac string, networks, gateways []string, bridge string, settings ...string) *Interface {
 	t.Helper()
-	i := &Interface{namespace: namespace(t)}
+	i := &Interface{namespace: namespace(t), chassis: c}
 	pid := strconv.Itoa(i.namespace.Process.Pid)
 	name := "p" + pid // at most 15 characters
-	c.ip(t, "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", pid)
+	i.name = name
+	c.ip(t, "link", "add", name, "mtu", tunneled, "type", "veth", "peer", "name", "eth0", "mtu", tunneled, "netns", pid)
 	c.ip(t, "link", "set", name, "up")
 	ipIn(t, i.namespace, "link", "set", "lo", "up")
 	ipIn(t, i.namespace, "link", "set", "eth0", "address", mac, "up")
@@ -230,8 +288,19 @@ func Namespace(t testing.TB) *Interface {
 	return &Interface{namespace: namespace(t)}
 }
 
+// Disconnect ends the programs behind the interface, and removes it and its namespace.
+func (i *Interface) Disconnect(t testing.TB) {
+	t.Helper()
+	i.chassis.vsctl(t, "--if-exists", "del-port", i.name)
+	for _, command := range append(i.programs, i.namespace) {
+		end(command)
+	}
+}
+
 // Path is the file of the namespace.
-func (i *Interface) Path() string { return fmt.Sprintf("/proc/%d/ns/net", i.namespace.Process.Pid) }
+func (i *Interface) Path() string { return pathOf(i.namespace) }
+
+func pathOf(namespace *exec.Cmd) string { return fmt.Sprintf("/proc/%d/ns/net", namespace.Process.Pid) }
 
 // Command returns a program behind the interface.
 func (i *Interface) Command(ctx context.Context, t testing.TB, name string, arguments ...string) *exec.Cmd {

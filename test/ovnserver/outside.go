@@ -17,11 +17,12 @@ import (
 var ErrNotInstalled = errors.New("OVN is not installed")
 
 // Outside calls a function that runs servers outside of a test, such as a benchmark of several processes. What would fail a test is
-// the error. The servers stop when the function returns.
+// the error. The servers stop when the function returns, and on Linux when this process ends, however it ends.
 func Outside(ctx context.Context, run func(t testing.TB) error) error {
 	o := &outside{ctx: ctx}
 	done := make(chan struct{})
 	go func() {
+		runtime.LockOSThread() // the signal that ends a server is sent when the thread that started it ends
 		defer close(done)
 		defer o.cleanUp()
 		// A server that cannot run ends this goroutine.

@@ -27,6 +27,8 @@ type Options struct {
 	Members int
 	// NorthboundSchema is the file with the schema of the Northbound database, if it is not OVN's.
 	NorthboundSchema string
+	// Directory is where the files of the servers are, which must not exist; empty: one that is deleted when the servers stop.
+	Directory string
 }
 
 // Server is a running OVN.
@@ -48,18 +50,7 @@ func Start(t testing.TB, o Options) *Server {
 	if _, err := os.Stat(s.Schema("nb")); err != nil {
 		t.Skip("the schema of OVN is not installed (Debian: ovn-central); make test-ovn unpacks it")
 	}
-	// The path of a socket has at most 107 bytes.
-	directory, err := os.MkdirTemp("", "ovn")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.directory = directory
-	t.Cleanup(func() {
-		if t.Failed() {
-			s.logs(t)
-		}
-		_ = os.RemoveAll(directory)
-	})
+	s.makeDirectory(t, o.Directory)
 	if o.Members > 0 {
 		s.startMembers(t, o.Members)
 	} else {
@@ -74,6 +65,29 @@ func Start(t testing.TB, o Options) *Server {
 		s.Nbctl(t, "--wait=sb", "sync") // an ovn-controller that is earlier than the first rows crashes
 	}
 	return s
+}
+
+// makeDirectory makes the directory for the files of the servers.
+func (s *Server) makeDirectory(t testing.TB, directory string) {
+	t.Helper()
+	if directory != "" {
+		if err := os.Mkdir(directory, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s.directory = directory
+		return
+	}
+	directory, err := os.MkdirTemp("", "ovn") // the path of a socket has at most 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.directory = directory
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.logs(t)
+		}
+		_ = os.RemoveAll(directory)
+	})
 }
 
 // create makes a database that is not replicated, with a schema, or with OVN's.
@@ -221,6 +235,7 @@ func (s *Server) remote(name string) string {
 func (s *Server) start(t testing.TB, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	command := s.Command(context.Background(), name, arguments...)
+	tie(t, command)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (p *Plane) EtcdTLS() *tls.Config { return p.etcdTLS.Clone() }
 func (p *Plane) Processes() []*Process {
 	servers := append([]*Process{p.Node, p.Etcd, p.KubeAPIServer}, p.EtcdMembers...)
 	servers = append(servers, p.APIServers...)
-	servers = append(servers, p.KubeControllerManager, p.Scheduler, p.MidoNet)
+	servers = append(servers, p.KubeControllerManager, p.Scheduler, p.MidoNet, p.OVN)
 	servers = append(servers, p.Managers...)
 	return slices.DeleteFunc(servers, func(process *Process) bool { return process == nil })
 }

@@ -22,6 +22,9 @@ func (o Options) checkBinaries() error {
 	if o.MidoNet {
 		names = append(names, midonetName)
 	}
+	if o.OVN {
+		names = append(names, ovnName)
+	}
 	build := "make build kubernetes"
 	if o.Node {
 		names, build = append(names, nodeProcessName, schedulerName, "kubelet", "kube-proxy"), build+" node"

@@ -48,8 +48,11 @@ func Inspect(ctx context.Context, dir string) ([]Status, error) {
 	var all []Status
 	for _, r := range s.records() {
 		status := Status{Name: r.Name, Address: r.Address, LogFile: logFile(dir, r.Name)}
-		if r.Name == midonetName {
+		switch r.Name {
+		case midonetName:
 			status.Page = midonetPages(r.Address)
+		case ovnName:
+			status.Page = ovnPage(r.Address)
 		}
 		if r.alive() {
 			status.PID, status.Err = r.PID, probe(ctx, prober, r.Health)

@@ -145,6 +145,9 @@ func (p *Plane) controllerManagerCommand() (command, error) {
 	if p.options.Node {
 		names = append(names, nodeControllers...)
 	}
+	if p.options.OVN {
+		names = append(names, ovnControllers...)
+	}
 	args := append(listenFlags(address(p.ports[controllerManagerName])),
 		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--tls-cert-file="+c.certificate(controllerManagerName), "--tls-private-key-file="+c.key(controllerManagerName),

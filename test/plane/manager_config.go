@@ -29,11 +29,14 @@ type addition struct {
 }
 
 // managerConfig returns the file of the controller managers' configuration, empty for none: that of the options, or a
-// copy of it that leads to the fake of MidoNet and names the image of discoverers.
+// copy of it that leads to the backend of Translations and names the image of discoverers.
 func (p *Plane) managerConfig() (string, error) {
 	var additions []addition
 	if p.options.MidoNet {
 		additions = append(additions, p.midonetAddition())
+	}
+	if p.options.OVN {
+		additions = append(additions, p.ovnAddition())
 	}
 	if image := p.options.DiscovererImage; image != "" {
 		additions = append(additions, addition{option: "the image of discoverers", path: []string{"controllers", "discovery"}, fields: map[string]any{"image": image}})

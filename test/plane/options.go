@@ -45,6 +45,9 @@ type Options struct {
 	ProjectWebhook bool
 	// MidoNet starts a fake of MidoNet's API and leads the controller managers to it (Plane.MidoNetURL).
 	MidoNet bool
+	// OVN starts OVN's own servers and two nodes, and leads the controller managers to it. The environment names where OVN is unpacked
+	// (ovnserver.RootVariable). With root, Pods of the nodes send packets.
+	OVN bool
 
 	// Address is what kube-apiserver listens on; empty: loopback, or the host's end of the link to the node.
 	Address string
@@ -113,6 +116,9 @@ func (o Options) complete() (Options, error) {
 	if o.Node && o.Address != "" {
 		return o, errors.New("a plane with a node has the address of its link (Options.Address)")
 	}
+	if o.OVN && (o.MidoNet || o.Node) {
+		return o, errors.New("OVN is the only backend, and has its own nodes (Options.OVN, Options.MidoNet, Options.Node)")
+	}
 	if o.DiscovererImage != "" && o.Managers == 0 {
 		return o, errors.New("discoverers need a controller manager (Options.Managers)")
 	}
@@ -162,6 +168,11 @@ func (o Options) complete() (Options, error) {
 	if o.ManagerConfig != "" {
 		if _, err := os.Stat(o.ManagerConfig); err != nil {
 			return o, fmt.Errorf("configuration of the controller manager: %w", err)
+		}
+	}
+	if o.OVN {
+		if err := o.checkOVN(); err != nil {
+			return o, err
 		}
 	}
 	if o.Node {

@@ -4,10 +4,13 @@
 package plane
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"groundskeeper.io/groundskeeper/test/ovnserver"
 )
 
 // binaries makes a directory with empty files of these names.
@@ -23,6 +26,7 @@ func binaries(t *testing.T, names ...string) string {
 }
 
 func TestOptions(t *testing.T) {
+	t.Setenv(ovnserver.RootVariable, installedOVN(t))
 	kubernetes := binaries(t, "etcd", "kube-apiserver", "kube-controller-manager")
 	all := binaries(t, "etcd", "kube-apiserver", "kube-controller-manager", "groundskeeper-apiserver", "groundskeeper-controller-manager")
 	for name, test := range map[string]struct {
@@ -42,6 +46,10 @@ func TestOptions(t *testing.T) {
 		"a node without images":     {Options{Dir: "d", BinDir: all, Node: true}, "make images"},
 		"discoverers alone":         {Options{Dir: "d", BinDir: all, DiscovererImage: "a"}, "Options.Managers"},
 		"no fake of MidoNet":        {Options{Dir: "d", BinDir: all, MidoNet: true}, "no fake-midonet:"},
+		"no OVN program":            {Options{Dir: "d", BinDir: all, OVN: true}, "no localovn:"},
+		"two backends":              {Options{Dir: "d", BinDir: all, OVN: true, MidoNet: true}, "Options.MidoNet"},
+		"OVN with another node":     {Options{Dir: "d", BinDir: all, OVN: true, Node: true}, "Options.Node"},
+		"OVN too deep":              {Options{Dir: strings.Repeat("d", 100), BinDir: all, OVN: true}, "at most 107 bytes"},
 		"no configuration":          {Options{Dir: "d", BinDir: all, ManagerConfig: "nowhere.yaml"}, "nowhere.yaml"},
 		"control plane alone":       {Options{Dir: "d", BinDir: kubernetes}, ""},
 		"all":                       {Options{Dir: "d", BinDir: all, APIServers: 2, Managers: 2, SharedEtcd: true, ManagerConfig: "options.go"}, ""},
@@ -67,6 +75,25 @@ func TestOptions(t *testing.T) {
 			}
 			o.Progress("no process listens")
 		})
+	}
+}
+
+// installedOVN makes a directory that has a schema of OVN.
+func installedOVN(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	schema := filepath.Join(root, "usr/share/ovn/ovn-nb.ovsschema")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(schema), 0o700), os.WriteFile(schema, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestOVNIsNotInstalled(t *testing.T) {
+	t.Setenv(ovnserver.RootVariable, t.TempDir())
+	_, err := (Options{Dir: "d", BinDir: binaries(t, "localovn"), OVN: true}).complete()
+	if err == nil || !strings.Contains(err.Error(), "make up OVN=real") {
+		t.Errorf("error %v does not name what unpacks OVN", err)
 	}
 }
 

@@ -33,6 +33,8 @@ type Plane struct {
 	EtcdMembers []*Process
 	// MidoNet is the fake of MidoNet, nil when the options did not request it.
 	MidoNet *Process
+	// OVN is OVN with its nodes, nil when the options did not request it.
+	OVN *Process
 
 	options     Options
 	dir         string
@@ -165,6 +167,11 @@ func (p *Plane) start(ctx context.Context) (err error) {
 	}
 	if p.options.MidoNet {
 		if p.MidoNet, err = p.run(ctx, p.midonetCommand); err != nil {
+			return err
+		}
+	}
+	if p.options.OVN {
+		if p.OVN, err = p.run(ctx, p.ovnCommand); err != nil {
 			return err
 		}
 	}

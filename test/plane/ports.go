@@ -128,6 +128,9 @@ func (p *Plane) portNames() []string {
 	if p.options.MidoNet {
 		names = append(names, midonetName)
 	}
+	if p.options.OVN {
+		names = append(names, ovnName)
+	}
 	if p.options.Node {
 		names = append(names, nodeProcessName, schedulerName)
 	}
