@@ -66,6 +66,10 @@ func (c *command) related(ctx context.Context, object client.Object, idle report
 		if err := c.podRelated(ctx, o, idle, r); err != nil {
 			return err
 		}
+	case *corev1.Node:
+		if _, err := c.translationsOf(ctx, o, []string{metav1.NamespaceDefault}, idle, r); err != nil {
+			return err
+		}
 	case *corev1.Service:
 		if err := c.ways(ctx, o, idle, r); err != nil {
 			return err

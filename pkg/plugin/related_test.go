@@ -41,6 +41,11 @@ func TestWhyFollows(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a", Annotations: map[string]string{midonetv1.AnnotationOVNChassisProblem: "OVN has no chassis x"}}}
 	failing := translated("shop", "pod.4.web", "p")
 	failing.Status.Conditions = []metav1.Condition{condition("Ready", "False", "Conflict", "409"), condition("Stalled", "True", "Conflict", "409")}
+	apart := translated("shop", "pod.4.web", "p")
+	apart.Status.Conditions = append(apart.Status.Conditions, condition("Realized", "False", "NotConnected", "No interface"))
+	nodeApart, otherNode := translated("default", "node.4.node-a", "n"), translated("default", "node.4.node-b", "")
+	nodeApart.Status.Conditions, otherNode.Status.Conditions = apart.Status.Conditions, apart.Status.Conditions
+	healthy := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a", UID: "n"}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{gardenerv1beta1.LabelProjectName: "shop"},
 		DeletionTimestamp: at(-time.Hour), Finalizers: []string{"kubernetes"}}}
 	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Status: readyProject()}
@@ -56,6 +61,10 @@ func TestWhyFollows(t *testing.T) {
 		})}, []string{"! shop/web ", "is not scheduled: Unschedulable: no node"}, true},
 		"a pod on a Node without chassis": {"pod/web", []client.Object{pod(nil), node}, []string{"! node-a ", "OVN has no chassis x"}, true},
 		"a pod with a Translation":        {"pod/web", []client.Object{pod(nil), failing}, []string{"! shop/pod.4.web ", "Conflict: 409"}, true},
+		"a pod that is not connected":     {"pod/web", []client.Object{pod(nil), apart}, []string{"! shop/pod.4.web ", "is not Realized: NotConnected: No interface"}, true},
+		"a Node that is not connected":    {"node/node-a", []client.Object{healthy, nodeApart, otherNode}, []string{"! default/node.4.node-a ", "is not Realized: NotConnected: No interface"}, true},
+		"another Node":                    {"node/node-a", []client.Object{healthy, otherNode}, []string{"node-a: nothing blocks it"}, false},
+		"a Node without a UID":            {"node/node-a", []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}, otherNode}, []string{"node-a: nothing blocks it"}, false},
 		"a pod in a deleted namespace":    {"pod/web", []client.Object{pod(nil), namespace, project}, []string{"~ shop ", "is being deleted, for 60 minutes"}, true},
 		"a route to nothing":              {"httpproxy/web", []client.Object{proxy}, []string{"! shop/web ", "refers to Service shop/us-web, which does not exist"}, true},
 		"a route to a drained backend":    {"httpproxy/web", []client.Object{proxy, copied, drained}, []string{"· gimbal-discovery/us ", "is in maintenance and drained", "has no ready endpoint while backend us is in maintenance"}, true},

@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -103,9 +104,12 @@ func (c *command) ways(ctx context.Context, service *corev1.Service, idle report
 	}
 	for _, way := range r.Ways {
 		for _, e := range way.Endpoints {
+			problem := e.Problem
 			if e.Port == "" {
-				r.Add("Services", service, report.Found(report.Warning, "endpoint %s of %s is not the address of a translated Pod", e.Address,
-					way.Address))
+				problem = "is not the address of a translated Pod"
+			}
+			if problem != "" {
+				r.Add("Services", service, report.Found(report.Warning, "endpoint %s of %s %s", e.Address, way.Address, problem))
 			}
 		}
 	}
@@ -136,9 +140,21 @@ func (c *command) translationsOf(
 	for i := range all {
 		if t := &all[i]; isOf(t, owner) {
 			r.Add(translationsTitle, t, report.Why(t, idle, c.clock.Now())...)
+			if problem := unrealized(t); problem != "" {
+				r.Add(translationsTitle, t, report.Found(report.Warning, "%s", problem))
+			}
 		}
 	}
 	return all, nil
+}
+
+// unrealized returns why the network has not applied a Translation that its backend has; empty if it has, or does not report it.
+func unrealized(t *midonetv1.Translation) string {
+	c := meta.FindStatusCondition(t.Status.Conditions, midonetv1.ConditionRealized)
+	if c == nil || c.Status != metav1.ConditionFalse || !meta.IsStatusConditionTrue(t.Status.Conditions, midonetv1.ConditionSynced) {
+		return ""
+	}
+	return fmt.Sprintf("is not %s: %s: %s", c.Type, c.Reason, c.Message)
 }
 
 // gatewayAddress begins what is shown as the address of the gateway of each chassis.
@@ -160,7 +176,8 @@ func hasGateway(translations []midonetv1.Translation) bool {
 }
 
 func isOf(t *midonetv1.Translation, owner client.Object) bool {
-	return t.Namespace == owner.GetNamespace() && t.Labels[midonetv1.LabelOwnerUID] == string(owner.GetUID())
+	namespace := cmp.Or(owner.GetNamespace(), metav1.NamespaceDefault)
+	return owner.GetUID() != "" && t.Namespace == namespace && t.Labels[midonetv1.LabelOwnerUID] == string(owner.GetUID())
 }
 
 // row has the columns of OVN's rows that a way consists of.
@@ -193,7 +210,7 @@ func waysOf(service *corev1.Service, translations []midonetv1.Translation) []rep
 				for _, addresses := range body.Addresses {
 					for _, address := range strings.Fields(addresses) {
 						ports[address] = report.WayEnd{Port: body.Name, Object: body.Owners.Owner, Switch: listed.Parent,
-							Chassis: body.Options["requested-chassis"]}
+							Chassis: body.Options["requested-chassis"], Problem: unrealized(&translations[i])}
 					}
 				}
 			case "LoadBalancer":

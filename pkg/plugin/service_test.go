@@ -37,6 +37,9 @@ func TestWhyService(t *testing.T) {
 	lost := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a", Annotations: map[string]string{midonetv1.AnnotationOVNChassisProblem: "OVN has no chassis x"}}}
 	waiting := balancer(`"10.0.0.50:80":"10.1.0.10:8080"`)
 	waiting.Status.Conditions[0].Status, waiting.Status.Conditions[0].Reason, waiting.Status.Conditions[0].Message = metav1.ConditionFalse, "Waiting", "waits for x"
+	waiting.Status.Conditions = append(waiting.Status.Conditions, condition("Realized", "False", "NotSynced", "not all"))
+	apart := pod.DeepCopy()
+	apart.Status.Conditions = append(apart.Status.Conditions, condition("Realized", "False", "NotConnected", "No interface"))
 	headless := service.DeepCopy()
 	headless.Spec.ClusterIP = corev1.ClusterIPNone
 	for name, tc := range map[string]struct {
@@ -59,9 +62,12 @@ func TestWhyService(t *testing.T) {
 		"the chassis of an endpoint is unknown": {service, []client.Object{node, pod, lost, balancer(`"10.0.0.50:80":"10.1.0.10:8080"`)}, []string{
 			"! node-a ", "OVN has no chassis x", "chassis host-a",
 		}, "nothing blocks it", true},
+		"the port of an endpoint is not connected": {service, []client.Object{node, apart, balancer(`"10.0.0.50:80":"10.1.0.10:8080"`)}, []string{
+			"! shop/web ", "endpoint 10.1.0.10:8080 of 10.0.0.50:80 is not Realized: NotConnected: No interface", "port shop_web-0 of switch node-a",
+		}, "nothing blocks it", true},
 		"no endpoint":      {service, []client.Object{node, pod, balancer(`"10.0.0.50:80":""`)}, []string{"10.0.0.50:80/tcp, load balancer shop/web/tcp:\n  no endpoint: connections are rejected\n"}, "", false},
 		"unknown endpoint": {service, []client.Object{balancer(`"10.0.0.50:80":"192.0.2.9:80"`)}, []string{"endpoint 192.0.2.9:80 of 10.0.0.50:80 is not the address of a translated Pod", "  192.0.2.9:80\n"}, "chassis", true},
-		"not in sync":      {service, []client.Object{node, pod, waiting}, []string{"shop/service.4.web", "Waiting: waits for x", "10.1.0.10:8080  Pod"}, "", true},
+		"not in sync":      {service, []client.Object{node, pod, waiting}, []string{"shop/service.4.web", "Waiting: waits for x", "10.1.0.10:8080  Pod"}, "NotSynced", true},
 		"no backend":       {service, nil, []string{"shop/web: nothing blocks it", "Not checked: network policies"}, "Translation", false},
 		"not translated":   {service, []client.Object{node, pod}, []string{"has no Translation", "serviceTypes may not have the type ClusterIP"}, "load balancer", true},
 		"headless":         {headless, nil, []string{"nothing blocks it"}, "load balancer", false},

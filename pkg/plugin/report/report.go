@@ -76,6 +76,8 @@ type WayEnd struct {
 	Port    string `json:"port,omitempty"`
 	Switch  string `json:"switch,omitempty"`
 	Chassis string `json:"chassis,omitempty"`
+	// Problem is why the network has not applied the port.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Checked is a kind of object, or a part of the installation.
