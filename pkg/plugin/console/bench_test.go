@@ -76,7 +76,7 @@ func BenchmarkLargeCluster(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, total := s.search("", "web-123", 200); total == 0 {
+		if _, total := s.search(search{text: "web-123", limit: 200}); total == 0 {
 			b.Fatal("the search finds nothing")
 		}
 		event = len(data)

@@ -62,7 +62,7 @@ func TestStreamFollowsChanges(t *testing.T) {
 	b.read("/api/search?q=shop", &results)
 	labels := []string{}
 	for _, f := range results.Found {
-		labels = append(labels, f.Kind+" "+f.Label)
+		labels = append(labels, f.Kind+" "+f.label())
 	}
 	if want := []string{"Projects shop", "Klusters garden-shop/db"}; !slices.Equal(labels, want) || results.Total != 2 {
 		t.Errorf("search = %q of %d, want %q", labels, results.Total, want)
@@ -78,9 +78,9 @@ func TestListInPages(t *testing.T) {
 			o := optionsOf(reading)
 			s := newStore(o)
 			names := func() (all []string) {
-				found, _ := s.search("Klusters", "", 10)
+				found, _ := s.search(search{kind: "Klusters", limit: 10})
 				for _, f := range found {
-					all = append(all, f.Label)
+					all = append(all, f.label())
 				}
 				return all
 			}

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"regexp"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -189,4 +191,37 @@ func (o *Owner) text() string {
 		return o.Kind + " " + o.Name
 	}
 	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// partsOf are the parts of objects that have Translations of their own, by the first part of the names of these.
+var partsOf = map[string]string{
+	"service-port": "port", "endpoints-port": "endpoints of port", "service-local": "local endpoints on", "pod-arp": "ARP entry",
+	"pod-mac": "MAC entry", "node-arp": "ARP entry", "node-mac": "MAC entry", "node-address": "address", "node-gateway": "gateway",
+	"node-tunnel-endpoint": "tunnel endpoint",
+}
+
+// addressed is a port with the addresses in the name of its Translation, without its number if it has a name.
+var addressed = regexp.MustCompile(`^(.*?)-*[0-9]+(?:\.[0-9]+){3}-.*?([0-9]+)(?:-[a-z]+)?$`)
+
+// titleOf returns the name of a Translation in words, for instance "Service default/web, port http". That of other kinds is "".
+func titleOf(object client.Object) string {
+	t, ok := object.(*midonetv1.Translation)
+	if !ok {
+		return ""
+	}
+	kind, key, ok := strings.Cut(t.Name, "."+midonetv1.TranslationVersion+".")
+	owner := ownerOf(t)
+	if !ok || owner == nil {
+		return ""
+	}
+	part := partsOf[kind]
+	if part == "" {
+		return owner.text()
+	}
+	key = strings.TrimPrefix(key, t.Namespace+"-"+owner.Name)
+	key = strings.TrimPrefix(strings.TrimPrefix(key, owner.Name), "-")
+	if m := addressed.FindStringSubmatch(key); m != nil && strings.HasSuffix(kind, "-port") {
+		key = cmp.Or(m[1], m[2])
+	}
+	return strings.TrimSpace(owner.text() + ", " + part + " " + key)
 }

@@ -36,6 +36,7 @@ type Object struct {
 	Kind      string     `json:"kind"`
 	Namespace string     `json:"namespace,omitempty"`
 	Name      string     `json:"name"`
+	Title     string     `json:"title,omitempty"`
 	State     string     `json:"state,omitempty"`
 	CreatedAt time.Time  `json:"createdAt"`
 	DeletedAt *time.Time `json:"deletedAt,omitempty"`
@@ -102,7 +103,7 @@ func (r *reader) object(ctx context.Context, k Kind, name client.ObjectKey) (*Ob
 	}
 	now := r.Clock.Now()
 	view := &Object{
-		Key: keyOf(k, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, State: stateOf(object),
+		Key: keyOf(k, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Title: titleOf(object), State: stateOf(object),
 		CreatedAt: object.GetCreationTimestamp().Time, Conditions: conditionsOf(object),
 		Findings: k.Why(object, now), Actions: r.offers(k, object),
 	}

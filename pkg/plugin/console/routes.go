@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,13 +40,8 @@ func routes(r *reader, g *guard) http.Handler {
 	mux.Handle("GET /", http.FileServerFS(page))
 	mux.HandleFunc("GET /api/stream", r.store.stream)
 	mux.HandleFunc("GET /api/search", func(w http.ResponseWriter, request *http.Request) {
-		query := request.URL.Query()
-		limit, err := strconv.Atoi(query.Get("limit"))
-		if err != nil || limit < 1 || limit > maxFound {
-			limit = maxFound
-		}
 		var results Results
-		results.Found, results.Total = r.store.search(query.Get("kind"), query.Get("q"), limit)
+		results.Found, results.Total = r.store.search(searchOf(request.URL.Query()))
 		if results.Found == nil {
 			results.Found = []Found{}
 		}

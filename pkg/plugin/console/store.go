@@ -21,7 +21,7 @@ import (
 // maxFinished is how many Klusters are remembered that were deorbited while the console ran.
 const maxFinished = 50
 
-// store has what the page lists: of each object its name and state, and of those with findings the object, because findings
+// store has what the page lists: of each object its name, age and state, and of those with findings the object, because findings
 // contain durations. All other data about an object is read when it is requested.
 type store struct {
 	options Options
@@ -50,7 +50,10 @@ type content struct {
 
 // entry is what is cached of an object.
 type entry struct {
-	state string
+	state   string
+	created time.Time
+	// title is the name in words of a Translation.
+	title string
 	// row is what the page lists, and object what it is computed from; nil without findings.
 	row    *Row
 	object client.Object
@@ -103,7 +106,7 @@ func (s *store) setLocked(k *content, object client.Object) {
 	} else if e.object != nil && e.object.GetUID() != object.GetUID() {
 		e.stages = nil
 	}
-	e.state, e.object = stateOf(object), object
+	e.state, e.created, e.title, e.object = stateOf(object), object.GetCreationTimestamp().Time, titleOf(object), object
 	if kluster, ok := object.(*kubernikusv1.Kluster); ok {
 		e.stages = e.stages.observe(kluster)
 	}

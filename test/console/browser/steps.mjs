@@ -97,7 +97,7 @@ try {
   await check(page, '/network', 'Select a Service, a Node or a Pod')
   await check(page, '/deorbit', 'No Kluster is being deleted.')
   await check(page, '/lost-nodes', 'No node with local volumes')
-  await check(page, '/search', '0 objects')
+  await check(page, '/list', '0 objects')
 
   // Objects that are created while the page is open.
   await page.evaluate(() => (location.hash = '/'))
@@ -229,8 +229,21 @@ try {
   await page.keyboard.press('/')
   await page.keyboard.type('web')
   await page.keyboard.press('Enter')
-  await check(page, '/search?q=web', /objects? with web/)
-  await page.getByRole('link', {name: 'garden-shop/web', exact: true}).waitFor()
+  await check(page, '/list?q=web', /objects? with web/)
+  await page.getByRole('link', {name: 'web', exact: true}).waitFor()
+
+  // A list is ordered by a column, and the keyboard moves in it and opens an object.
+  await check(page, '/list?kind=DiscoveryBackends&sort=-name', 'DiscoveryBackends 2', 'list')
+  assert.deepEqual(await page.locator('tbody td.name').allTextContents(), ['us', 'eu'])
+  await page.getByRole('columnheader', {name: 'Name'}).getByRole('link').click()
+  await page.getByRole('row', {name: /^gimbal-discovery eu/}).and(page.locator('[aria-rowindex="2"]')).waitFor()
+  await page.locator('.window').focus()
+  await page.keyboard.press('End')
+  await page.locator('[aria-selected=true]', {hasText: 'us'}).waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', {name: 'us'}).first().waitFor()
+  await check(page, '/list?kind=Translations', 'Node node-2')
+  await check(page, '/nothing', 'The console has no page')
 
   // A user with few permissions.
   const member = await open(browser, MEMBER_CONSOLE, 'dark')
@@ -248,7 +261,7 @@ try {
   await check(page, '/', 'Not current')
   await page.getByRole('link', {name: 'garden-shop/web'}).waitFor()
   for (const address of ['/deorbit', '/backends']) await check(page, address, 'Not current')
-  for (const address of ['/search', '/object/project//shop', '/network?kind=Node&namespace=&name=node-2']) await check(page, address, /unavailable|unable to handle|trying to reach/)
+  for (const address of ['/list', '/object/project//shop', '/network?kind=Node&namespace=&name=node-2']) await check(page, address, /unavailable|unable to handle|trying to reach/)
   await page.evaluate(() => (location.hash = '/'))
   await ask('start the API server')
   await page.getByText('Not current').first().waitFor({state: 'detached'})

@@ -5,14 +5,19 @@ import {render} from 'preact'
 import {useEffect, useRef} from 'preact/hooks'
 import {Backends} from './backends.jsx'
 import {Deorbits} from './deorbit.jsx'
+import {List} from './list.jsx'
 import {LostNodes} from './lostnodes.jsx'
 import {NetworkPage} from './network.jsx'
 import {ObjectPage} from './object.jsx'
 import {Overview} from './overview.jsx'
-import {Search} from './search.jsx'
+import {Heading} from './parts.jsx'
 import {connected, follow, overview, path} from './state.js'
 
-const pages = [['/', 'Overview'], ['/backends', 'Backends'], ['/deorbit', 'Deorbit'], ['/lost-nodes', 'Lost nodes'], ['/network', 'Network'], ['/search', 'Search']]
+const pages = [['/', 'Overview'], ['/list', 'Objects'], ['/backends', 'Backends'], ['/deorbit', 'Deorbit'], ['/lost-nodes', 'Lost nodes'], ['/network', 'Network']]
+
+function NoPage({address}) {
+  return <><Heading>No such page</Heading><p>The console has no page <code>{address}</code>. <a href="#/">Go to the overview</a></p></>
+}
 
 function Page() {
   const [address, query] = path.value.split('?')
@@ -22,8 +27,9 @@ function Page() {
     case '/deorbit': return <Deorbits key={address} />
     case '/lost-nodes': return <LostNodes key={address} />
     case '/network': return <NetworkPage key={address} query={new URLSearchParams(query)} />
-    case '/search': return <Search key={address} query={new URLSearchParams(query)} />
-    default: return <Overview key="/" query={new URLSearchParams(query)} />
+    case '/list': return <List query={new URLSearchParams(query)} />
+    case '/': return <Overview key="/" query={new URLSearchParams(query)} />
+    default: return <NoPage key={address} address={address} />
   }
 }
 
@@ -31,20 +37,20 @@ function SearchBox() {
   const box = useRef()
   useEffect(() => {
     const focus = (event) => {
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA)$/.test(event.target.tagName)) return
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return
       event.preventDefault()
       box.current.focus()
     }
     addEventListener('keydown', focus)
     return () => removeEventListener('keydown', focus)
   }, [])
-  const address = () => `#/search?${new URLSearchParams({q: box.current.value})}`
+  const address = () => `#/list?${new URLSearchParams({q: box.current.value})}`
   const show = (event) => {
     event.preventDefault()
     location.hash = address()
   }
   // What is typed on the page of the search is no page of its own to go back to.
-  const refine = () => path.value.startsWith('/search') && location.replace(address())
+  const refine = () => path.value.startsWith('/list') && location.replace(address())
   return (
     <form role="search" onSubmit={show}>
       <input ref={box} type="search" aria-label="Search all kinds by namespace and name" aria-keyshortcuts="/" placeholder="Search ( / )" onInput={refine} />

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
+import {listOf} from './list.jsx'
 import {Heading, Level, Limited, Problem, Time, Unknown, href, label, rank, worst} from './parts.jsx'
 import {overview, sorted} from './state.js'
 
@@ -19,10 +20,10 @@ function Kind({checked, query}) {
   const counted = (n, level, text) => n > 0 && <><a href={filtered(query, {kind: name, state: level})}>{n} {text}</a> </>
   return (
     <li class={`card ${problem ? 'unknown' : warnings ? 'warning' : inProgress ? 'progress' : ''}`}>
-      <a class="kind" href={filtered(query, {kind: selected ? '' : name, state: ''})} aria-current={selected ? 'true' : undefined}>
-        <span class="name">{name}</span>
-        <span class="count">{loading ? '…' : problem && !since ? '?' : count}</span>
-      </a>
+      <div class="kind">
+        <a class="name" href={filtered(query, {kind: selected ? '' : name, state: ''})} aria-current={selected ? 'true' : undefined}>{name}</a>
+        <a class="count" href={listOf({kind: name})} aria-label={`List of ${name}: ${count}`}>{loading ? '…' : problem && !since ? '?' : count}</a>
+      </div>
       {problem ? <Unknown checked={checked} />
         : loading ? <p>loading</p>
         : <p>{counted(warnings, 'Warning', warnings === 1 ? 'needs attention' : 'need attention')}{counted(inProgress, 'InProgress', 'in progress')}

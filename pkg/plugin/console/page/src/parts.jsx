@@ -52,6 +52,11 @@ export function Heading({children}) {
   return <h1 ref={heading} tabIndex={-1}>{children}</h1>
 }
 
+// What is shown while data is loading: neither empty nor an error.
+export function Skeleton({rows = 3}) {
+  return <div class="skeleton" role="status" aria-busy="true"><span class="hidden">Loading.</span>{Array.from({length: rows}, (_, i) => <span key={i} class="bone" />)}</div>
+}
+
 export function Problem({children}) {
   return <p class="problem" role="note">{children}</p>
 }
