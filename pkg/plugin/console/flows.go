@@ -67,6 +67,8 @@ type FlowBackend struct {
 type filter struct {
 	words   []string
 	backend string
+	// grouped adds up the routes of each namespace.
+	grouped bool
 }
 
 // flows reads the traffic for the page.
@@ -75,7 +77,7 @@ func (r *reader) flows(ctx context.Context, query url.Values) (*Flows, error) {
 	if err != nil {
 		return nil, err
 	}
-	selected := filter{strings.Fields(strings.ToLower(query.Get("q"))), query.Get("backend")}
+	selected := filter{strings.Fields(strings.ToLower(query.Get("q"))), query.Get("backend"), query.Get("group") == "namespace"}
 	var assume *maintenance.Assumption
 	if status := query.Get("if"); status != "" && selected.backend != "" {
 		assume = &maintenance.Assumption{Backend: selected.backend, Status: gimbalv1.ClusterStatus(status)}
@@ -137,6 +139,9 @@ func flowsOf(t *maintenance.Traffic, assume *maintenance.Assumption, f filter) *
 		if f.selects(&route) {
 			all = append(all, route)
 		}
+	}
+	if f.grouped {
+		all = byNamespace(all)
 	}
 	slices.SortStableFunc(all, func(a, b FlowRoute) int { return cmp.Compare(a.rank(), b.rank()) })
 	view.Total = len(all)
@@ -203,7 +208,7 @@ func rest(routes []FlowRoute) []FlowLink {
 				sum = &FlowLink{Backend: l.Backend}
 				sums[l.Backend] = sum
 			}
-			sum.Now, sum.Wanted, sum.Next = sum.Now+l.Now, sum.Wanted+l.Wanted, sum.Next+l.Next
+			sum.add(l)
 		}
 	}
 	all := []FlowLink{}
@@ -211,4 +216,33 @@ func rest(routes []FlowRoute) []FlowLink {
 		all = append(all, *sums[name])
 	}
 	return all
+}
+
+// byNamespace adds up the routes of each namespace, by backend and state. Such a sum has no kind, and the number of routes as its name.
+func byNamespace(routes []FlowRoute) (all []FlowRoute) {
+	slices.SortStableFunc(routes, func(a, b FlowRoute) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	for len(routes) > 0 {
+		sum := FlowRoute{Namespace: routes[0].Namespace}
+		count, links := 0, map[string]*FlowLink{}
+		for ; count < len(routes) && routes[count].Namespace == sum.Namespace; count++ {
+			sum.Alone, sum.Lost = sum.Alone || routes[count].Alone, sum.Lost || routes[count].Lost
+			for _, l := range routes[count].Links {
+				key := l.Backend + " " + l.State
+				if links[key] == nil {
+					links[key] = &FlowLink{Service: fmt.Sprintf("Services of %s in %s", cmp.Or(l.Backend, "no backend"), sum.Namespace), Backend: l.Backend, State: l.State}
+				}
+				links[key].add(l)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(links)) {
+			sum.Links = append(sum.Links, *links[key])
+		}
+		sum.Name = fmt.Sprintf("%d routes", count)
+		all, routes = append(all, sum), routes[count:]
+	}
+	return all
+}
+
+func (l *FlowLink) add(other FlowLink) {
+	l.Now, l.Wanted, l.Next = l.Now+other.Now, l.Wanted+other.Wanted, l.Next+other.Next
 }

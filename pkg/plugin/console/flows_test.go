@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -186,5 +187,25 @@ func TestFlowsOfOneWithFewPermissions(t *testing.T) {
 	open(t, o).read("/api/flows", &view)
 	if want := []string{"you are not allowed to list services in namespace shop"}; !slices.Equal(view.Problems, want) || len(view.Routes) != 0 {
 		t.Errorf("problems = %q, want %q", view.Problems, want)
+	}
+}
+
+// Grouped by namespace, the routes of each are added up by backend and state, so that thousands of routes are one picture.
+func TestFlowsGroupedByNamespace(t *testing.T) {
+	route := func(namespace, state string, now float64) FlowRoute {
+		return FlowRoute{Kind: "HTTPProxy", Namespace: namespace, Name: "web", Alone: state == linkAlone, Links: []FlowLink{
+			{Service: namespace + "/us-web", Backend: "us", Now: now, Wanted: 1, Next: now, State: state},
+		}}
+	}
+	got := byNamespace([]FlowRoute{route("b", "", 1), route("a", "", 0.5), route("a", "", 0.25), route("a", linkAlone, 1)})
+	want := []FlowRoute{
+		{Namespace: "a", Name: "3 routes", Alone: true, Links: []FlowLink{
+			{Service: "Services of us in a", Backend: "us", Now: 0.75, Wanted: 2, Next: 0.75},
+			{Service: "Services of us in a", Backend: "us", Now: 1, Wanted: 1, Next: 1, State: linkAlone},
+		}},
+		{Namespace: "b", Name: "1 routes", Links: []FlowLink{{Service: "Services of us in b", Backend: "us", Now: 1, Wanted: 1, Next: 1}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("routes by namespace (-want +got):\n%s", diff)
 	}
 }

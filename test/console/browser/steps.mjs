@@ -155,6 +155,17 @@ try {
     apply(JSON.stringify({apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy', metadata: {namespace: 'garden-shop', name}, spec}))
   }
   await check(page, '/backends', 'HTTPProxy garden-shop/sole', 'backends')
+  const covered = await page.evaluate(() => {
+    const boxes = [...document.querySelectorAll('.sankey text')].map((text) => text.getBoundingClientRect())
+    return boxes.filter((a, i) => boxes.some((b, j) => j > i && a.left < b.right && b.left < a.right && a.top + 1 < b.bottom && b.top + 1 < a.bottom)).length
+  })
+  assert.equal(covered, 0, 'names of the flow cover each other')
+  assert.equal(await page.locator('.sankey text', {hasText: '…'}).count(), 0, 'names of the flow are cut')
+  await page.getByRole('button', {name: 'Isolate HTTPProxy garden-shop/sole'}).press('Enter')
+  await page.getByRole('cell', {name: 'HTTPProxy garden-shop/both'}).first().waitFor({state: 'detached'})
+  await page.keyboard.press('Escape')
+  await page.getByRole('cell', {name: 'HTTPProxy garden-shop/both'}).first().waitFor()
+  await check(page, '/backends?group=namespace', 'namespace garden-shop: 3 routes')
   await check(page, '/backends?backend=us&if=Maintenance', 'would return errors', 'what-if')
   await page.getByText('2 routes would send to other targets').waitFor()
   await check(page, '/backends?q=shifted', 'HTTPProxy garden-shop/shifted')

@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-import {useRef} from 'preact/hooks'
+import {useEffect, useRef, useState} from 'preact/hooks'
 import {Heading, Limited, Problem, Unknown, href, label, useData} from './parts.jsx'
 import {now, overview} from './state.js'
-import {Sankey} from './sankey.jsx'
+import {Sankey, routeOf} from './sankey.jsx'
 
 // The console computes the flows from what it watches; the page reads them every two seconds.
 const interval = 2000
 
 const percent = (part) => `${Math.round(100 * part)} %`
+const part = (r, l, which) => percent(l[which] / (r.kind ? 1 : r.links.reduce((sum, other) => sum + other.wanted, 0) || 1))
 
 const states = {
   fails: 'requests get errors', missing: 'no such Service or port', empty: 'no ready endpoint',
@@ -21,7 +22,7 @@ const verb = {Maintenance: 'drained', Enabled: 'back in service'}
 const address = (query) => `#/backends?${new URLSearchParams(Object.entries(query).filter(([, value]) => value))}`
 
 export function Backends({query}) {
-  const selected = {q: query.get('q') ?? '', backend: query.get('backend') ?? '', if: query.get('if') ?? ''}
+  const selected = {q: query.get('q') ?? '', backend: query.get('backend') ?? '', if: query.get('if') ?? '', group: query.get('group') ?? ''}
   const {data, error} = useData(`/api/flows?${new URLSearchParams(selected)}`, Math.floor(now.value / interval))
   const last = useRef() // stays while a user types, so that the field keeps the focus
   if (data) last.current = data
@@ -38,6 +39,13 @@ export function Backends({query}) {
 
 function Flows({data, selected}) {
   const {backends, routes, whatIf} = data
+  const [only, isolate] = useState(null)
+  useEffect(() => {
+    const all = (event) => event.key === 'Escape' && isolate(null)
+    addEventListener('keydown', all)
+    return () => removeEventListener('keydown', all)
+  }, [])
+  const parts = routes.flatMap((r) => r.links.map((l) => ({r, l}))).filter(({r, l}) => !only || [routeOf(r), l.service, l.backend || 'no backend'][only.column] === only.id)
   return (
     <>
       {data.problems.map((p) => <Problem key={p}>{p}</Problem>)}
@@ -48,23 +56,27 @@ function Flows({data, selected}) {
       <form role="search" aria-label="Routes" onSubmit={(e) => e.preventDefault()}>
         <input type="search" aria-label="Filter routes by kind, namespace, name and Service" placeholder="Filter routes" value={selected.q}
           onInput={(e) => location.replace(address({...selected, q: e.target.value}))} />
-        {selected.backend && <> <a href={address({q: selected.q})}>routes of all backends</a></>}
+        {selected.backend && <> <a href={address({...selected, backend: '', if: ''})}>routes of all backends</a></>}
+        {' '}<a href={address({...selected, group: selected.group ? '' : 'namespace'})}>{selected.group ? 'each route' : 'group by namespace'}</a>
+        {only && <> <button type="button" onClick={() => isolate(null)}>Show all, not only {only.id || 'the others'}</button></>}
       </form>
       {routes.length === 0 ? <p>No route refers to a Service of a backend{selected.q && ` with ${selected.q}`}.</p> : (
         <>
           <p>{whatIf ? 'Widths are what each target would get.' : 'Widths are what each target gets by the weights of the routes.'} Dashed is
             what users want where that is different. {whatIf ? 'Red are requests that would get errors.' : 'Red are routes without another backend.'}
-            {data.total > routes.length && ` The first ${routes.length} of ${data.total} routes are drawn.`}</p>
-          <Sankey data={data} />
-          <Limited name="Parts of the requests" items={routes.flatMap((r) => r.links.map((l) => ({r, l})))} columns={['Route', 'Service', 'Backend', 'Now', 'Wanted', whatIf ? 'Then' : 'Next', 'State']}>
+            {data.total > routes.length && ` The first ${routes.length} of ${data.total} ${selected.group ? 'namespaces' : 'routes'} are drawn.`} Select a name to see only what is connected to it.</p>
+          <div class="beside">
+            <Sankey data={data} only={only} isolate={isolate} />
+          <Limited name="Parts of the requests" items={parts} columns={['Route', 'Service', 'Backend', 'Now', 'Wanted', whatIf ? 'Then' : 'Next', 'State']}>
             {({r, l}) => (
               <tr key={r.kind + label(r) + l.service}>
-                <td>{r.kind} {label(r)}</td><td>{l.service}</td><td>{l.backend || 'none'}</td>
-                <td>{percent(l.now)}</td><td>{percent(l.wanted)}</td><td>{percent(l.next)}</td>
+                <td>{routeOf(r)}</td><td>{l.service}</td><td>{l.backend || 'none'}</td>
+                <td>{part(r, l, 'now')}</td><td>{part(r, l, 'wanted')}</td><td>{part(r, l, 'next')}</td>
                 <td>{states[l.state] ?? ''}{r.lost && ' the saved weights were lost'}</td>
               </tr>
             )}
           </Limited>
+          </div>
         </>
       )}
     </>
