@@ -95,6 +95,7 @@ func (c *command) consoleOptions(namespace string) console.Options {
 		Clock:   c.clock,
 		Cluster: c.cluster(),
 	}
+	o.Context, o.User = c.identity()
 	for _, k := range kinds() {
 		denied := namespace
 		if k.global {
@@ -141,4 +142,20 @@ func (c *command) cluster() string {
 		return ""
 	}
 	return config.Host
+}
+
+// identity returns the names of the context and of the user in the kubeconfig, which are those that a user knows.
+func (c *command) identity() (name, user string) {
+	if c.config == nil {
+		return "", ""
+	}
+	raw, err := c.config.RawConfig()
+	if err != nil {
+		return "", ""
+	}
+	name = cmp.Or(c.overrides.CurrentContext, raw.CurrentContext)
+	if selected := raw.Contexts[name]; selected != nil {
+		user = selected.AuthInfo
+	}
+	return name, cmp.Or(c.overrides.Context.AuthInfo, user)
 }

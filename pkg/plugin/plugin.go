@@ -30,6 +30,8 @@ type command struct {
 	out    *terminal
 	clock  clock.PassiveClock
 	config clientcmd.ClientConfig
+	// overrides are the flags that select the cluster and the user.
+	overrides clientcmd.ConfigOverrides
 	// client and host are there when a command runs.
 	client client.WithWatch
 	host   kubernetes.Interface
@@ -39,7 +41,7 @@ type command struct {
 func New(in io.Reader, out *os.File) *cobra.Command {
 	c := &command{in: in, out: newTerminal(out), clock: clock.RealClock{}}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	overrides := &clientcmd.ConfigOverrides{}
+	overrides := &c.overrides
 	c.config = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	color := "auto"
 	root := &cobra.Command{

@@ -41,6 +41,9 @@ func (s *store) checkHealth(ctx context.Context) {
 	if s.options.Namespace == "" {
 		policies = s.options.Policies(ctx)
 	}
+	if config, err := s.options.Config(ctx); err == nil {
+		s.stageTimeout.Store(config.Controllers.Kluster.Deorbit.StageTimeout)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() == nil { // else it failed because the console was interrupted

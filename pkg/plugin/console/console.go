@@ -62,8 +62,8 @@ type Options struct {
 	// Explain adds a remedy to an error of a client.
 	Explain func(error) error
 	Clock   clock.PassiveClock
-	// Cluster is the name of the cluster on the page.
-	Cluster string
+	// Cluster is the name of the cluster on the page, Context and User are those of the kubeconfig.
+	Cluster, Context, User string
 }
 
 const (

@@ -4,6 +4,7 @@
 package console
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -44,11 +45,13 @@ type Deorbit struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Failing reports that Deorbit waits for a user or retries, instead of working on its stage.
-	Failing        bool                         `json:"failing"`
-	StartedAt      *time.Time                   `json:"startedAt,omitempty"`
-	LastProgressAt *time.Time                   `json:"lastProgressAt,omitempty"`
-	Remaining      []kubernikusv1.DeorbitObject `json:"remaining"`
-	Retained       []kubernikusv1.DeorbitObject `json:"retained"`
+	Failing        bool       `json:"failing"`
+	StartedAt      *time.Time `json:"startedAt,omitempty"`
+	LastProgressAt *time.Time `json:"lastProgressAt,omitempty"`
+	// StageTimeout is how many seconds a stage may go without progress, 0 if that is unknown.
+	StageTimeout float64                      `json:"stageTimeout,omitempty"`
+	Remaining    []kubernikusv1.DeorbitObject `json:"remaining"`
+	Retained     []kubernikusv1.DeorbitObject `json:"retained"`
 	// ClusterLost is why the stages inside the cluster were skipped, ClusterRejected why its state is unknown.
 	ClusterLost     string `json:"clusterLost,omitempty"`
 	ClusterRejected string `json:"clusterRejected,omitempty"`
@@ -106,6 +109,16 @@ func deorbitOf(k *kubernikusv1.Kluster, seen stages) *Deorbit {
 		if state == stageCurrent {
 			state = stagePending
 		}
+	}
+	return view
+}
+
+// deorbitOf returns the progress of the Deorbit of a Kluster, with the time that a stage may go without any: its own, else that of the
+// configuration.
+func (s *store) deorbitOf(k *kubernikusv1.Kluster, seen stages) *Deorbit {
+	view := deorbitOf(k, seen)
+	if timeout := cmp.Or(k.Spec.Deorbit.StageTimeout, s.stageTimeout.Load()); view != nil && timeout != nil {
+		view.StageTimeout = timeout.Seconds()
 	}
 	return view
 }

@@ -229,7 +229,8 @@ func byNamespace(routes []FlowRoute) (all []FlowRoute) {
 			for _, l := range routes[count].Links {
 				key := l.Backend + " " + l.State
 				if links[key] == nil {
-					links[key] = &FlowLink{Service: fmt.Sprintf("Services of %s in %s", cmp.Or(l.Backend, "no backend"), sum.Namespace), Backend: l.Backend, State: l.State}
+					service := fmt.Sprintf("Services of %s in %s", cmp.Or(l.Backend, "no backend"), sum.Namespace)
+					links[key] = &FlowLink{Service: service, Backend: l.Backend, State: l.State}
 				}
 				links[key].add(l)
 			}

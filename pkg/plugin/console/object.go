@@ -114,7 +114,7 @@ func (r *reader) object(ctx context.Context, k Kind, name client.ObjectKey) (*Ob
 	case *gardenerv1beta1.Project:
 		view.Project = r.project(ctx, o)
 	case *kubernikusv1.Kluster:
-		view.Deorbit, view.RouteGC = deorbitOf(o, r.store.stagesOf(k.Title, name).observe(o)), routeGCOf(o)
+		view.Deorbit, view.RouteGC = r.store.deorbitOf(o, r.store.stagesOf(k.Title, name).observe(o)), routeGCOf(o)
 	case *gimbalv1.DiscoveryBackend:
 		view.Backend = backendOf(o)
 	case *midonetv1.Translation:

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,6 +33,8 @@ type store struct {
 	health   *report.Report
 	policies *report.Report
 	finished []Finished
+	// stageTimeout is that of Deorbit in the configuration, nil if it is unknown.
+	stageTimeout atomic.Pointer[metav1.Duration]
 	// subscribers are the pages.
 	subscribers map[*subscription]struct{}
 }
@@ -130,7 +134,7 @@ func (s *store) render(k *content, e *entry) {
 	e.row = &Row{Key: keyOf(k.Kind, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Since: changedAt(e.object),
 		Findings: findings}
 	if kluster, ok := e.object.(*kubernikusv1.Kluster); ok {
-		e.row.Deorbit, e.row.RouteGC = deorbitOf(kluster, e.stages), routeGCOf(kluster)
+		e.row.Deorbit, e.row.RouteGC = s.deorbitOf(kluster, e.stages), routeGCOf(kluster)
 	}
 }
 

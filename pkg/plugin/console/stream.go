@@ -50,6 +50,8 @@ type Delta struct {
 	Now       time.Time `json:"now"`
 	Namespace string    `json:"namespace,omitempty"`
 	Cluster   string    `json:"cluster,omitempty"`
+	Context   string    `json:"context,omitempty"`
+	User      string    `json:"user,omitempty"`
 	// Actions reports that the page can change objects.
 	Actions bool `json:"actions,omitempty"`
 }
@@ -86,7 +88,8 @@ func (s *store) take(sub *subscription) *Delta {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &Delta{Reset: sub.all, Checked: s.checked(), Health: s.health, Finished: s.finished, Now: s.options.Clock.Now(),
-		Namespace: s.options.Namespace, Cluster: s.options.Cluster, Actions: len(s.options.Actions) > 0}
+		Namespace: s.options.Namespace, Cluster: s.options.Cluster,
+		Context: s.options.Context, User: s.options.User, Actions: len(s.options.Actions) > 0}
 	if s.policies != nil {
 		d.Policies = s.policies.Findings
 	}

@@ -189,3 +189,22 @@ func TestLostNodes(t *testing.T) {
 		t.Errorf("without a record = %+v, want nothing", none)
 	}
 }
+
+// The page shows how long a stage of Deorbit may go without progress: as the Kluster says, else as the configuration does.
+func TestDeorbitHasTheTimeoutOfItsStage(t *testing.T) {
+	_, reading := newWorld(t)
+	s := newStore(optionsOf(reading))
+	k := klusterIn(kubernikusv1.KlusterTerminating, "web")
+	k.DeletionTimestamp = &metav1.Time{Time: noon}
+	if got := s.deorbitOf(k, nil).StageTimeout; got != 0 {
+		t.Errorf("timeout without a configuration = %v, want none", got)
+	}
+	s.checkHealth(t.Context())
+	if got, want := s.deorbitOf(k, nil).StageTimeout, kubernikusv1.DefaultDeorbitStageTimeout.Seconds(); got != want {
+		t.Errorf("timeout of the configuration = %v, want %v", got, want)
+	}
+	k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: time.Minute}
+	if got := s.deorbitOf(k, nil).StageTimeout; got != 60 {
+		t.Errorf("timeout of the Kluster = %v, want 60", got)
+	}
+}

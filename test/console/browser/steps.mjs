@@ -112,6 +112,10 @@ try {
   await check(page, '/?kind=Translations&q=none', 'No finding matches the filters.')
   await check(page, '/object/project//shop', 'cost center 42', 'project')
   await page.getByText('alice (User)').first().waitFor()
+  assert.match(await page.title(), /^(\(\d+\) )?project shop · Groundskeeper$/)
+  await page.getByText('kubectl groundskeeper why project/shop').waitFor()
+  await page.getByRole('navigation', {name: 'Breadcrumbs'}).getByRole('link', {name: 'Projects'}).waitFor()
+  await page.locator('.dot.live').waitFor()
 
   // An orphaned route, before and after Route GC removes it.
   const minutes = (n) => new Date(Date.now() + n * 60_000).toISOString().replace(/\.\d+/, '')

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {useEffect, useRef, useState} from 'preact/hooks'
-import {Heading, Limited, Problem, Unknown, href, label, useData} from './parts.jsx'
+import {Heading, Limited, Problem, Skeleton, Unknown, href, label, useData} from './parts.jsx'
 import {now, overview} from './state.js'
 import {Sankey, routeOf} from './sankey.jsx'
 
@@ -32,7 +32,7 @@ export function Backends({query}) {
       <Heading>Backends</Heading>
       {backends?.problem && <Unknown checked={backends} />}
       {error && <Problem>{error}{last.current && ' What is shown is from before.'}</Problem>}
-      {last.current ? <Flows data={last.current} selected={selected} /> : !error && <p>Loading.</p>}
+      {last.current ? <Flows data={last.current} selected={selected} /> : !error && <Skeleton />}
     </>
   )
 }

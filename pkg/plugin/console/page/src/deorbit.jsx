@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-import {Heading, Level, Limited, Problem, Time, Unknown, duration, href, label, worst} from './parts.jsx'
+import {Heading, Level, Limited, Problem, Skeleton, Time, Unknown, duration, href, label, worst} from './parts.jsx'
 import {now, overview, sorted} from './state.js'
 
 // The stages of a Deorbit. The duration of a stage is known when the console observed its beginning and its end.
@@ -13,12 +13,23 @@ function Timeline({deorbit, of}) {
         return (
           <li key={s.name} class={s.state} aria-current={s.state === 'current' ? 'step' : undefined}>
             <span class="stage">{s.name}</span>
+            {s.state === 'current' && <Patience deorbit={deorbit} />}
             <span class="took">{s.startedAt && end ? duration(end - new Date(s.startedAt)) : s.state}</span>
           </li>
         )
       })}
     </ol>
   )
+}
+
+// How much of the time that a stage may go without progress has passed.
+function Patience({deorbit: {stageTimeout, lastProgressAt, stages}}) {
+  const since = lastProgressAt ?? stages.find((s) => s.state === 'current')?.startedAt
+  if (!stageTimeout || !since) return null
+  const waited = (now.value - new Date(since)) / 1000
+  const state = waited >= stageTimeout ? 'full' : waited >= stageTimeout / 2 ? 'slow' : ''
+  const text = `${duration(waited * 1000)} without progress, of ${duration(stageTimeout * 1000)} that a stage may go without`
+  return <progress class={state} max={stageTimeout} value={Math.min(waited, stageTimeout)} aria-label={text} title={text} />
 }
 
 function Objects({title, of, all}) {
@@ -70,12 +81,15 @@ export function Routes({gc, of}) {
   )
 }
 
-function RouteGC() {
+// Whether all Klusters were listed: before, there may be more.
+const known = (klusters) => klusters && !klusters.loading && !klusters.problem
+
+function RouteGC({klusters}) {
   const found = sorted.value.filter((row) => row.routeGC)
   return (
     <>
       <h2>Route GC</h2>
-      {!found.length && <p>No orphaned route is known.</p>}
+      {!found.length && (known(klusters) ? <p>No orphaned route is known.</p> : !klusters?.problem && <Skeleton />)}
       {found.map((row) => (
         <section class="panel" key={row.key}>
           <h3><a href={href(row.key)}>{label(row)}</a></h3>
@@ -94,7 +108,7 @@ export function Deorbits() {
     <>
       <Heading>Deorbit</Heading>
       {klusters?.problem && <Unknown checked={klusters} />}
-      {!running.length && !klusters?.problem && <p>{klusters && !klusters.loading ? 'No Kluster is being deleted.' : 'Loading.'}</p>}
+      {!running.length && !klusters?.problem && (known(klusters) ? <p>No Kluster is being deleted.</p> : <Skeleton />)}
       {running.map((row) => (
         <section class="panel" key={row.key}>
           <h2><a href={href(row.key)}>{label(row)}</a> <Level level={worst(row).level} /></h2>
@@ -110,7 +124,7 @@ export function Deorbits() {
           {!f.deorbit?.remaining?.length && <p>Nothing is left over.</p>}
         </section>
       ))}
-      <RouteGC />
+      <RouteGC klusters={klusters} />
     </>
   )
 }

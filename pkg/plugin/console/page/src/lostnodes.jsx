@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-import {Heading, Limited, Problem, Time, useData} from './parts.jsx'
+import {Heading, Limited, Problem, Skeleton, Time, useData} from './parts.jsx'
 import {now} from './state.js'
 
 // The record of lost nodes is read every five seconds while the page shows it.
@@ -14,7 +14,7 @@ export function LostNodes() {
       <Heading>Lost nodes</Heading>
       {error && <Problem>{error}</Problem>}
       {data && <Nodes data={data} />}
-      {!data && !error && <p>Loading.</p>}
+      {!data && !error && <Skeleton />}
     </>
   )
 }

@@ -11,7 +11,7 @@ import {NetworkPage} from './network.jsx'
 import {ObjectPage} from './object.jsx'
 import {Overview} from './overview.jsx'
 import {Heading} from './parts.jsx'
-import {connected, follow, overview, path} from './state.js'
+import {connected, follow, live, overview, path} from './state.js'
 
 const pages = [['/', 'Overview'], ['/list', 'Objects'], ['/backends', 'Backends'], ['/deorbit', 'Deorbit'], ['/lost-nodes', 'Lost nodes'], ['/network', 'Network']]
 
@@ -72,7 +72,11 @@ function App() {
         <span class="brand">Groundskeeper</span>
         <nav aria-label="Pages"><ul>{pages.map(([to, title]) => <li key={to}><a href={`#${to}`} aria-current={address === to ? 'page' : undefined}>{title}</a></li>)}</ul></nav>
         <SearchBox />
-        <span class="cluster">{overview.value?.cluster}{overview.value?.actions && ' · changes are possible'}</span>
+        <span class="cluster">
+          <span class={`dot ${live.value ? 'live' : ''}`} /> {live.value ? 'live' : 'not current'}
+          {[overview.value?.context, overview.value?.user, overview.value?.cluster].filter(Boolean).map((text) => ` · ${text}`)}
+          {overview.value?.actions && ' · changes are possible'}
+        </span>
       </header>
       <div role="status" aria-live="polite">
         {!connected.value && <p class="banner">The console does not respond: is <code>kubectl groundskeeper console</code> still running? What is shown may be out of date.</p>}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {useState} from 'preact/hooks'
-import {Heading, Limited, Problem, State, href, levels, useData} from './parts.jsx'
+import {Heading, Limited, Problem, Skeleton, State, href, levels, useData} from './parts.jsx'
 import {now} from './state.js'
 import {Graph} from './graph.jsx'
 
@@ -43,7 +43,7 @@ function Selection({kind, object}) {
 
 function Network({query, title}) {
   const {data, error} = useData(`/api/network?${query}`, Math.floor(now.value / interval))
-  if (!data) return error ? <Problem>{error}</Problem> : <p>Loading.</p>
+  if (!data) return error ? <Problem>{error}</Problem> : <Skeleton />
   const wrong = data.nodes.filter((n) => levels[n.state] === 'warning').length
   return (
     <>

@@ -4,7 +4,8 @@
 import {useEffect, useState} from 'preact/hooks'
 import {Actions} from './actions.jsx'
 import {Progress, Routes} from './deorbit.jsx'
-import {Heading, Level, Limited, Problem, State, Time, label, useData} from './parts.jsx'
+import {listOf} from './list.jsx'
+import {Copy, Heading, Level, Limited, Problem, Skeleton, State, Time, label, useData} from './parts.jsx'
 import {Project} from './project.jsx'
 import {connected, touched} from './state.js'
 
@@ -22,13 +23,21 @@ export function ObjectPage({id}) {
   const [kind, namespace = '', name = ''] = id.split('/') // names have no character that an address encodes
   const changes = useChanges(`${kind}/${namespace}/${name}`)
   const query = new URLSearchParams({kind, namespace, name})
+  const on = `${kind}/${name}${namespace && ` -n ${namespace}`}`
   const {data, error} = useData(`/api/object?${query}`, `${changes} ${connected.value}`)
   return (
     <>
+      <nav aria-label="Breadcrumbs"><ol class="crumbs">
+        <li><a href="#/">Overview</a></li>
+        {data && <li><a href={listOf({kind: data.kind})}>{data.kind}</a></li>}
+        {namespace && <li><a href={listOf({namespace, ...data && {kind: data.kind}})}>{namespace}</a></li>}
+      </ol></nav>
       <Heading>{kind} {namespace ? `${namespace}/${name}` : name}</Heading>
+      {data?.title && <p>{data.title}</p>}
+      <p class="actions"><Copy command={`kubectl groundskeeper why ${on}`} /><Copy command={`kubectl get ${on} -o yaml`} /></p>
       {error && <Problem>{error}{data && ' What is shown is from before.'}</Problem>}
       {data && <Details o={data} />}
-      {!data && !error && <p>Loading.</p>}
+      {!data && !error && <Skeleton />}
     </>
   )
 }

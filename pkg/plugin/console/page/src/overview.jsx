@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {listOf} from './list.jsx'
-import {Heading, Level, Limited, Problem, Time, Unknown, href, label, rank, worst} from './parts.jsx'
+import {Heading, Level, Limited, Problem, Skeleton, Time, Unknown, href, label, rank, worst} from './parts.jsx'
 import {overview, sorted} from './state.js'
 
 const levels = {Warning: 'needs attention', InProgress: 'in progress', Info: 'note'}
@@ -25,7 +25,7 @@ function Kind({checked, query}) {
         <a class="count" href={listOf({kind: name})} aria-label={`List of ${name}: ${count}`}>{loading ? '…' : problem && !since ? '?' : count}</a>
       </div>
       {problem ? <Unknown checked={checked} />
-        : loading ? <p>loading</p>
+        : loading ? <Skeleton rows={1} />
         : <p>{counted(warnings, 'Warning', warnings === 1 ? 'needs attention' : 'need attention')}{counted(inProgress, 'InProgress', 'in progress')}
             {!warnings && !inProgress && (count ? 'ok' : 'none')}</p>}
     </li>
@@ -34,7 +34,7 @@ function Kind({checked, query}) {
 
 // The strip with the state of the installation: what does not work is shown, what works is behind a summary.
 function Health({health}) {
-  if (!health) return <p class="health">The installation is being checked.</p>
+  if (!health) return <Skeleton rows={1} />
   const parts = (health.checked ?? []).map((c) => ({...c, failed: health.findings?.find((f) => f.kind === c.name)}))
   const ok = parts.filter((c) => !c.problem && !c.failed)
   return (
@@ -85,7 +85,7 @@ function selects(query) {
 
 export function Overview({query}) {
   const state = overview.value
-  if (!state) return <><Heading>Overview</Heading><p>Connecting to the console.</p></>
+  if (!state) return <><Heading>Overview</Heading><Skeleton rows={8} /></>
   // The most important ones first, of these the newest change.
   const shown = sorted.value.filter(selects(query)).sort((a, b) => rank(worst(b).level) - rank(worst(a).level))
   return (
@@ -100,7 +100,7 @@ export function Overview({query}) {
       <h2>Findings{query.get('kind') && ` about ${query.get('kind')}`}</h2>
       <Filters query={query} rows={sorted.value} />
       {state.policies?.map((f) => <Problem key={f.name}>{f.name}: {f.message}</Problem>)}
-      {shown.length === 0 ? <p>{state.checked.some((c) => c.loading) ? 'Loading.' : query.size > 0 ? 'No finding matches the filters.' : 'There are no findings.'}</p> : (
+      {shown.length === 0 ? state.checked.some((c) => c.loading) ? <Skeleton /> : <p>{query.size > 0 ? 'No finding matches the filters.' : 'There are no findings.'}</p> : (
         <Limited name="Findings" items={shown} columns={['State', 'Kind', 'Object', 'Finding', 'Changed']}>
           {(row) => (
             <tr key={row.key}>

@@ -3,7 +3,7 @@
 
 // Parts that several pages share.
 import {useEffect, useRef, useState} from 'preact/hooks'
-import {now, read} from './state.js'
+import {attention, now, read} from './state.js'
 
 export function duration(milliseconds) {
   const s = Math.max(0, Math.round(milliseconds / 1000))
@@ -43,12 +43,15 @@ export const label = (o) => (o.namespace ? `${o.namespace}/${o.name}` : o.name)
 
 // The heading of a page: it gets the focus when the address changes, so that screen readers announce the page.
 export function Heading({children}) {
+  attention.value // the title of the tab has it
   const heading = useRef()
   useEffect(() => {
-    document.title = `${heading.current.textContent} · Groundskeeper`
     heading.current.focus({preventScroll: true})
     scrollTo(0, 0)
   }, [])
+  useEffect(() => {
+    document.title = `${attention.value ? `(${attention.value}) ` : ''}${heading.current.textContent} · Groundskeeper`
+  })
   return <h1 ref={heading} tabIndex={-1}>{children}</h1>
 }
 
@@ -72,7 +75,15 @@ export function Limited({name, items, step = 100, children, columns}) {
   const body = useRef()
   // On a phone, where the columns have no heads, each cell has its own.
   useEffect(() => {
-    for (const row of body.current.rows) [...row.cells].forEach((cell, i) => (cell.dataset.label = columns[i]))
+    const used = columns.map(() => false)
+    for (const row of body.current.rows) {
+      [...row.cells].forEach((cell, i) => {
+        cell.dataset.label = columns[i]
+        used[i] ||= cell.textContent !== ''
+      })
+    }
+    // A column in which no row has anything is not shown.
+    for (const row of body.current.parentElement.rows) [...row.cells].forEach((cell, i) => (cell.hidden = !used[i]))
   })
   return (
     <>
@@ -99,4 +110,11 @@ export function useData(address, dependency) {
     return () => abort.abort()
   }, [address, dependency])
   return state.address === address ? state : {}
+}
+
+// A command to run in a terminal, which a click copies.
+export function Copy({command}) {
+  const [copied, setCopied] = useState('')
+  const copy = () => navigator.clipboard.writeText(command).then(() => setCopied('copied'), () => setCopied('the browser does not allow it'))
+  return <span class="copy"><code>{command}</code> <button type="button" onClick={copy} aria-label={`Copy ${command}`}>Copy</button> <span role="status">{copied}</span></span>
 }

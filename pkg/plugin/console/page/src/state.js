@@ -14,6 +14,11 @@ export const path = signal(location.hash.slice(1) || '/')
 setInterval(() => (now.value = Date.now()), 1000)
 addEventListener('hashchange', () => (path.value = location.hash.slice(1) || '/'))
 
+// Whether what is shown is what the API server has.
+export const live = computed(() => connected.value && !!overview.value && !overview.value.checked.some((c) => c.since))
+// How many objects need attention.
+export const attention = computed(() => (overview.value?.checked ?? []).reduce((sum, c) => sum + c.warnings, 0))
+
 // The console reports every ten seconds that it runs.
 const silence = 25_000
 let last = Date.now()
