@@ -18,7 +18,9 @@ await build({
   jsxImportSource: 'preact',
   legalComments: 'none',
 })
-for (const file of ['index.html', 'console.css', 'icon.svg']) copyFileSync(`src/${file}`, `${out}/${file}`)
+// One style sheet: the tokens of the design, then what uses them.
+writeFileSync(`${out}/console.css`, readFileSync('src/tokens.css', 'utf8') + readFileSync('src/console.css', 'utf8'))
+for (const file of ['index.html', 'icon.svg']) copyFileSync(`src/${file}`, `${out}/${file}`)
 // The licenses of what the page contains have to be distributed with it.
 const licenses = ['preact', '@preact/signals', '@preact/signals-core'].map((name) => {
   const {version} = JSON.parse(readFileSync(`node_modules/${name}/package.json`))
