@@ -29,7 +29,7 @@ import (
 )
 
 // TestTranslationsAreTakenOver checks that a deployment of midonet-kube-controllers can be migrated as documented in
-// docs/translations.md: rules that translate to the wrong endpoint are replaced, and nothing else in the backend is changed.
+// docs/midonet.md: rules that translate to the wrong endpoint are replaced, and nothing else in the backend is changed.
 func TestTranslationsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
