@@ -53,7 +53,8 @@ type tally struct{ translations, resources int }
 func defaultConversion() convert.Config {
 	var defaults configv1alpha1.TranslationConfiguration
 	configv1alpha1.SetDefaults_TranslationConfiguration(&defaults)
-	return convert.Config{Tenant: defaults.Tenant, TunnelZoneName: defaults.TunnelZoneName, ServiceTypes: defaults.ServiceTypes}
+	return convert.Config{Tenant: defaults.Tenant, TunnelZoneName: defaults.TunnelZoneName, ServiceTypes: defaults.ServiceTypes,
+		NodeAddressTypes: defaults.OVN.NodeAddressTypes}
 }
 
 // present counts what every cluster has: what there is once, and the Service of its API server.

@@ -202,7 +202,8 @@ type cluster struct {
 
 // emitter converts objects.
 func (w *world) emitter() convert.OVN {
-	return convert.OVN{Config: convert.Config{Tenant: tenant, ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort}}}
+	return convert.OVN{Config: convert.Config{Tenant: tenant, NodeAddressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
+		ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort}}}
 }
 
 // apply converts and pushes all objects.

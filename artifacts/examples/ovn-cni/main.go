@@ -31,8 +31,10 @@ type config struct {
 	Bridge   string `json:"bridge"`
 	Database string `json:"database"`
 	// MTU is that of the Pods, 1400 if it is 0: a tunnel has to transport their packets.
-	MTU  int `json:"mtu"`
-	IPAM struct {
+	MTU int `json:"mtu"`
+	// Tenant is that of the controller manager, if that has ovn.tenantInNames.
+	Tenant string `json:"tenant"`
+	IPAM   struct {
 		Type string `json:"type"`
 	} `json:"ipam"`
 }

@@ -49,6 +49,9 @@ func podOf(environment func(string) string, c config) (*pod, error) {
 	}
 	sum := sha256.Sum256([]byte(p.sandbox + "/" + p.inside))
 	p.host, p.port = "gk"+hex.EncodeToString(sum[:])[:13], namespace+"_"+name
+	if p.config.Tenant != "" {
+		p.port = p.config.Tenant + "_" + p.port
+	}
 	return p, nil
 }
 

@@ -45,6 +45,9 @@ func TestInput(t *testing.T) {
 	if err != nil || p.port != "shop_web-0" || len(p.host) > 15 {
 		t.Errorf("pod = %+v, %v", p, err)
 	}
+	if p, err := podOf(environment("", ""), config{Tenant: "blue"}); err != nil || p.port != "blue_shop_web-0" {
+		t.Errorf("pod of a tenant = %+v, %v", p, err)
+	}
 	for _, name := range []string{"CNI_CONTAINERID", "CNI_IFNAME", "CNI_ARGS"} {
 		if _, err := podOf(environment(name, ""), config{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("without %s: %v", name, err)

@@ -61,6 +61,7 @@ func SetDefaults_MidoNetConfiguration(obj *MidoNetConfiguration) {
 func SetDefaults_OVNConfiguration(obj *OVNConfiguration) {
 	obj.Endpoints = listOr(obj.Endpoints)
 	obj.SouthboundEndpoints = listOr(obj.SouthboundEndpoints)
+	obj.NodeAddressTypes = listOr(obj.NodeAddressTypes, corev1.NodeInternalIP)
 	obj.VerifyHost = cmp.Or(obj.VerifyHost, new(true))
 	obj.Timeout = cmp.Or(obj.Timeout, &metav1.Duration{Duration: 4 * time.Second})
 }

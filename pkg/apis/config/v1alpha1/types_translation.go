@@ -122,6 +122,15 @@ type OVNConfiguration struct {
 	// PodMACAddresses lets the annotation midonet.org/mac-address of a Pod set the MAC address of its port. Users who can annotate Pods can
 	// then take the packets of another Pod on the same Node that has the annotation, too.
 	PodMACAddresses bool `json:"podMACAddresses"`
+	// NodeAddressTypes are the types of the addresses in the status of a Node that are routed to it and that may always connect to its Pods:
+	// InternalIP, ExternalIP. A kubelet writes them.
+	NodeAddressTypes []corev1.NodeAddressType `json:"nodeAddressTypes"`
+	// AffinityByHash has a hash of a client's IPv4 address choose its endpoint of a Service with sessionAffinity, from its first connection
+	// on and at node ports, too. Endpoints that are added or removed move clients that OVN does not remember.
+	AffinityByHash bool `json:"affinityByHash"`
+	// TenantInNames has the names of ports begin with the tenant, so that two clusters in one database may have Nodes, and Pods in
+	// namespaces, of the same names. For new installations only: interfaces are connected by these names.
+	TenantInNames bool `json:"tenantInNames"`
 	// Timeout ends a request. It is shorter than what a Lease lasts on after the leader gave up renewing it.
 	Timeout *metav1.Duration `json:"timeout"`
 }

@@ -542,6 +542,11 @@ func (in *OVNConfiguration) DeepCopyInto(out *OVNConfiguration) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.NodeAddressTypes != nil {
+		in, out := &in.NodeAddressTypes, &out.NodeAddressTypes
+		*out = make([]corev1.NodeAddressType, len(*in))
+		copy(*out, *in)
+	}
 	if in.Timeout != nil {
 		in, out := &in.Timeout, &out.Timeout
 		*out = new(v1.Duration)

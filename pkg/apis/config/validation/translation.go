@@ -24,6 +24,8 @@ func validateTranslation(
 	errs = append(errs, atLeast(0, config.NodeGracePeriod, path.Child("nodeGracePeriod"))...)
 	errs = append(errs, validatePush(&config.Push, path.Child("push"))...)
 	errs = append(errs, validateBackend(config, path)...)
+	errs = append(errs, each(config.OVN.NodeAddressTypes, path.Child("ovn", "nodeAddressTypes"),
+		among(corev1.NodeInternalIP, corev1.NodeExternalIP))...)
 	errs = append(errs, validateOVN(&config.OVN, election, path.Child("ovn"))...)
 	return append(errs, validateMidoNet(&config.MidoNet, election, path.Child("midonet"))...)
 }

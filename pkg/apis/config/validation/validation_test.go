@@ -315,6 +315,12 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"type twice": {translation(func(t *v1alpha1.TranslationConfiguration) {
 			t.ServiceTypes = []corev1.ServiceType{"NodePort", "NodePort"}
 		}), `controllers.translation.serviceTypes[1]: Duplicate value: "NodePort"`},
+		"node addresses": {translation(func(t *v1alpha1.TranslationConfiguration) {
+			t.OVN.NodeAddressTypes = []corev1.NodeAddressType{"InternalIP", "ExternalIP"}
+		}), ""},
+		"node addresses, hostname": {translation(func(t *v1alpha1.TranslationConfiguration) {
+			t.OVN.NodeAddressTypes = []corev1.NodeAddressType{"Hostname"}
+		}), `controllers.translation.ovn.nodeAddressTypes[0]: Unsupported value: "Hostname": supported values: "InternalIP", "ExternalIP"`},
 		"grace period 0":  {translation(func(t *v1alpha1.TranslationConfiguration) { t.NodeGracePeriod = duration(0) }), ""},
 		"grace period -1": {translation(func(t *v1alpha1.TranslationConfiguration) { t.NodeGracePeriod = duration(-1) }), `controllers.translation.nodeGracePeriod: Invalid value: "-1ns": must be greater than or equal to 0s`},
 		"push, mode":      {translation(func(t *v1alpha1.TranslationConfiguration) { t.Push.Mode = "dry-run" }), `controllers.translation.push.mode: Unsupported value: "dry-run": supported values: "repair", "observe", "plan"`},

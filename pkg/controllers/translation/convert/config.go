@@ -26,4 +26,10 @@ type Config struct {
 	ServiceTypes []corev1.ServiceType
 	// PodMACAddresses lets the annotation of a Pod set the MAC address of its port on OVN.
 	PodMACAddresses bool
+	// NodeAddressTypes are the types of the addresses of Nodes that lead to the Nodes on OVN. An empty list is none.
+	NodeAddressTypes []corev1.NodeAddressType
+	// AffinityByHash has OVN choose the endpoint of a client by a hash of its address.
+	AffinityByHash bool
+	// TenantInNames has the names of ports on OVN begin with the tenant.
+	TenantInNames bool
 }

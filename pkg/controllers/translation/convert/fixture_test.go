@@ -48,6 +48,8 @@ func settings() Config {
 		Tenant:         "midonetkube",
 		TunnelZoneName: "DefaultTunnelZone",
 		ServiceTypes:   []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer},
+
+		NodeAddressTypes: []corev1.NodeAddressType{corev1.NodeInternalIP},
 	}
 }
 

@@ -66,7 +66,7 @@ func (o OVN) Service(service *corev1.Service, endpoints []*discoveryv1.EndpointS
 	if policies := internalTrafficPolicies(service); len(policies) > 0 {
 		c.skip(*problem(ReasonTrafficPolicyNotSupported, "%s: for connections within the cluster, OVN does not choose endpoints by where they are", strings.Join(policies, ", ")))
 	}
-	for _, limit := range affinityLimits(service) {
+	for _, limit := range o.affinityLimits(service) {
 		c.skip(limit)
 	}
 	for vip, owner := range occupied {

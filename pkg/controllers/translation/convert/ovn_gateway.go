@@ -85,7 +85,7 @@ func (o OVN) gateway(c *collector, node *corev1.Node, subnets []subnet) {
 	}
 	at, base := o.ids().bridge(node.Name), o.ids().ForKey(kindNodeGateway, node.Name)
 	router, outside := SubID(base, "Router"), SubID(base, "Outside")
-	insidePort, outsidePort := "gtos-"+node.Name, "gtoe-"+node.Name
+	insidePort, outsidePort := o.portName("gtos-"+node.Name), o.portName("gtoe-"+node.Name)
 	owner := map[string]string{"owner": "Node " + node.Name}
 	var insideNetworks, outsideNetworks []string
 	variables := map[string]string{}
@@ -101,14 +101,14 @@ func (o OVN) gateway(c *collector, node *corev1.Node, subnets []subnet) {
 			"options":             map[string]string{"chassis": chassisOf(node), "lb_force_snat_ip": "router_ip"},
 			"load_balancer_group": idTexts(o.loadBalancers(), o.gatewayLoadBalancers(), o.nodeLoadBalancers(node.Name))}),
 		row("LogicalRouterPort", router, SubID(base, "Inside Port"), columns{"name": insidePort, "mac": insideMAC(node.Name), "networks": insideNetworks}),
-		row("LogicalSwitchPort", at, SubID(base, "Switch Port"), columns{"name": "stog-" + node.Name, "type": "router", "addresses": []string{"router"},
+		row("LogicalSwitchPort", at, SubID(base, "Switch Port"), columns{"name": o.portName("stog-" + node.Name), "type": "router", "addresses": []string{"router"},
 			"options": map[string]string{"router-port": insidePort}}),
 		row("LogicalRouterPort", router, SubID(base, "Outside Port"), columns{"name": outsidePort, "networks": outsideNetworks,
 			"mac": MACForKey(o.Config.Tenant + "/" + node.Name + "/" + configured.network).String()}),
 		row("LogicalSwitch", uuid.Nil, outside, columns{"name": o.Config.Tenant + "-external-" + node.Name, "external_ids": owner}),
-		row("LogicalSwitchPort", outside, SubID(base, "Gateway Port"), columns{"name": "etog-" + node.Name, "type": "router", "addresses": []string{"router"},
+		row("LogicalSwitchPort", outside, SubID(base, "Gateway Port"), columns{"name": o.portName("etog-" + node.Name), "type": "router", "addresses": []string{"router"},
 			"options": map[string]string{"router-port": outsidePort}}),
-		row("LogicalSwitchPort", outside, SubID(base, "Network Port"), columns{"name": "etol-" + node.Name, "type": "localnet", "addresses": []string{"unknown"},
+		row("LogicalSwitchPort", outside, SubID(base, "Network Port"), columns{"name": o.portName("etol-" + node.Name), "type": "localnet", "addresses": []string{"unknown"},
 			"options": map[string]string{"network_name": configured.network}}),
 		row("ChassisTemplateVar", uuid.Nil, SubID(base, "Variables"), columns{"chassis": chassisOf(node), "variables": variables, "external_ids": owner}))
 	c.add(kindNodeGateway, node.Name, rows...)
@@ -181,7 +181,7 @@ func (o OVN) gatewayRoutes(node string, base uuid.UUID, f gatewayFamily, outside
 	match := fmt.Sprintf(`(inport == %q && %s) || %s.dst == $%s_%s`, outsidePort, is, is, groupName(o.allPods()), is)
 	rows := []midonetv1.BackendResource{
 		row("LogicalRouterStaticRoute", o.router(), SubID(base, "Route of Pods "+family), columns{
-			"ip_prefix": f.String(), "policy": "src-ip", "nexthop": f.inside.String(), "output_port": routerPortName(node),
+			"ip_prefix": f.String(), "policy": "src-ip", "nexthop": f.inside.String(), "output_port": o.routerPortName(node),
 		}),
 		row("LogicalRouterPolicy", router, SubID(base, "Policy "+family), columns{
 			"priority": gatewayPriority, "match": match, "action": "reroute", "nexthops": []string{f.gateway.String()},

@@ -35,16 +35,17 @@ func (o OVN) Node(node *corev1.Node, occupied map[netip.Addr]string) Result {
 	}
 	at := o.ids().bridge(node.Name)
 	access := SubID(at, "Node Group")
-	port := o.port("k8s-"+node.Name, node, interfaceMAC, own, false, "Node "+node.Name)
+	port := o.port(o.portName("k8s-"+node.Name), node, interfaceMAC, own, false, "Node "+node.Name)
 	port["port_groups"] = []string{access.String()}
-	c.add(KindNode, node.Name, append(nodeAccess(access, node, own, occupied),
+	c.add(KindNode, node.Name, append(o.nodeAccess(access, node, own, occupied),
 		row("LoadBalancerGroup", uuid.Nil, o.nodeLoadBalancers(node.Name), columns{"name": o.Config.Tenant + "-node-" + node.Name}),
 		row("LogicalSwitch", uuid.Nil, at, columns{"name": node.Name, "load_balancer_group": idTexts(o.loadBalancers(), o.switchLoadBalancers())}),
 		row("LogicalRouterPort", o.router(), SubID(at, "Router Port"), columns{
-			"name": routerPortName(node.Name), "mac": routerMAC(node.Name), "networks": networks,
+			"name": o.routerPortName(node.Name), "mac": routerMAC(node.Name), "networks": networks,
 		}),
 		row("LogicalSwitchPort", at, SubID(at, "Switch Port"), columns{
-			"name": "stor-" + node.Name, "type": "router", "addresses": []string{"router"}, "options": map[string]string{"router-port": routerPortName(node.Name)},
+			"name": o.portName("stor-" + node.Name), "type": "router", "addresses": []string{"router"},
+			"options": map[string]string{"router-port": o.routerPortName(node.Name)},
 		}),
 		row("LogicalSwitchPort", at, SubID(at, "Node Port"), port))...)
 	o.addresses(c, node, subnets, occupied)
@@ -56,7 +57,15 @@ func podCIDRMissing(node *corev1.Node) *Problem {
 	return problem(ReasonPodCIDRMissing, "spec.podCIDR of node %s is %.80q: it takes a range with room for a gateway and the node", node.Name, node.Spec.PodCIDR)
 }
 
-func routerPortName(node string) string { return "rtos-" + node }
+// portName returns the name of a port, which is unique in the database.
+func (o OVN) portName(name string) string {
+	if o.Config.TenantInNames {
+		return o.Config.Tenant + "_" + name
+	}
+	return name
+}
+
+func (o OVN) routerPortName(node string) string { return o.portName("rtos-" + node) }
 
 // port returns what is on the interface of a Pod or a Node. If it is secured, nothing with another address passes it. That of a
 // Node is not, since it has the Node's own addresses behind it.
@@ -86,7 +95,7 @@ func chassisOf(node *corev1.Node) string {
 // addresses routes what is sent to an address of the Node to its port, if Pods can send to addresses of that family.
 func (o OVN) addresses(c *collector, node *corev1.Node, subnets []subnet, occupied map[netip.Addr]string) {
 	for _, listed := range node.Status.Addresses {
-		if listed.Type != corev1.NodeExternalIP && listed.Type != corev1.NodeInternalIP {
+		if !slices.Contains(o.Config.NodeAddressTypes, listed.Type) {
 			continue
 		}
 		address, failed := parseAddress("status.addresses: "+string(listed.Type), listed.Address)
@@ -104,7 +113,7 @@ func (o OVN) addresses(c *collector, node *corev1.Node, subnets []subnet, occupi
 		}
 		key := node.Name + "/" + string(listed.Type) + "/" + address.String()
 		c.add(kindNodeAddress, key, row("LogicalRouterStaticRoute", o.router(), o.ids().ForKey("Node Address", key), columns{
-			"ip_prefix": netip.PrefixFrom(address, address.BitLen()).String(), "nexthop": subnets[i].node.String(), "output_port": routerPortName(node.Name),
+			"ip_prefix": netip.PrefixFrom(address, address.BitLen()).String(), "nexthop": subnets[i].node.String(), "output_port": o.routerPortName(node.Name),
 		}))
 	}
 }
@@ -132,7 +141,7 @@ func (o OVN) Pod(pod *corev1.Pod, node *corev1.Node, scope Scope) Result {
 		return c.done()
 	}
 	id := o.ids().ForKey(KindPod, pod.Namespace+"/"+pod.Name)
-	port := o.port(pod.Namespace+"_"+pod.Name, node, mac, addresses, true, "Pod "+pod.Namespace+"/"+pod.Name)
+	port := o.port(o.portName(pod.Namespace+"_"+pod.Name), node, mac, addresses, true, "Pod "+pod.Namespace+"/"+pod.Name)
 	port["port_groups"] = o.groupsOf(pod, scope)
 	c.add(KindPod, pod.Name, row("LogicalSwitchPort", o.ids().bridge(node.Name), id, port))
 	return c.done()

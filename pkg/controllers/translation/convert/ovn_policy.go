@@ -103,11 +103,11 @@ func (o OVN) isolation(c *collector) {
 
 // nodeAccess allows connections between a Node and the Pods on it, which no policy denies. The ACLs are on the Node's switch alone,
 // because the only port of their group is the Node's.
-func nodeAccess(id uuid.UUID, node *corev1.Node, own []netip.Addr, occupied map[netip.Addr]string) []midonetv1.BackendResource {
+func (o OVN) nodeAccess(id uuid.UUID, node *corev1.Node, own []netip.Addr, occupied map[netip.Addr]string) []midonetv1.BackendResource {
 	addresses := slices.Clone(own)
 	for _, listed := range node.Status.Addresses {
 		if address, failed := parseAddress("", listed.Address); failed == nil && occupied[address] == "" &&
-			(listed.Type == corev1.NodeInternalIP || listed.Type == corev1.NodeExternalIP) {
+			slices.Contains(o.Config.NodeAddressTypes, listed.Type) {
 			addresses = append(addresses, address)
 		}
 	}

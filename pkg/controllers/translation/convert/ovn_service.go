@@ -167,7 +167,24 @@ func (o OVN) balancer(b balancing, protocol corev1.Protocol, part string, vips, 
 		// the datapath in user space: six.
 		balancer["selection_fields"] = []string{"ip_dst", "ip_src", "tp_dst", "tp_src"}
 	}
+	if o.Config.AffinityByHash && b.service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP && isIPv4(vips, more) {
+		balancer["selection_fields"] = []string{"ip_src"}
+	}
 	return row("LoadBalancer", b.group, o.ids().ForKey("Service", key), balancer)
+}
+
+// isIPv4 reports whether clients of all addresses of a load balancer have IPv4. For others the hash of ip_src is always the same: one
+// endpoint would get all connections.
+func isIPv4(vips, options map[string]string) bool {
+	if family := options["address-family"]; family != "" {
+		return family == addressFamily(true)
+	}
+	for vip := range vips {
+		if strings.HasPrefix(vip, "[") {
+			return false
+		}
+	}
+	return true
 }
 
 // balancerKey returns the name of a load balancer, and the key of its id.
@@ -182,7 +199,7 @@ const longestAffinity = 1<<16 - 1
 
 // affinityLimits returns what OVN does not have of the session affinity of a Service. ovn-northd makes invalid flows of an affinity at the
 // address of a template variable, at which node ports are.
-func affinityLimits(service *corev1.Service) []Problem {
+func (o OVN) affinityLimits(service *corev1.Service) []Problem {
 	if service.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
 		return nil
 	}
@@ -191,7 +208,8 @@ func affinityLimits(service *corev1.Service) []Problem {
 		found = append(found, *problem(ReasonSessionAffinityNotSupported,
 			"spec.sessionAffinityConfig.clientIP.timeoutSeconds is %d: OVN remembers the endpoint of a client for %d seconds at most, which is used", seconds, longestAffinity))
 	}
-	if slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.NodePort != 0 }) {
+	byHash := o.Config.AffinityByHash && !slices.Contains(familiesOf(service), false)
+	if !byHash && slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.NodePort != 0 }) {
 		found = append(found, *problem(ReasonSessionAffinityNotSupported,
 			"spec.sessionAffinity is %s: OVN has no session affinity for node ports; clients of the other addresses of the Service stay at one endpoint", service.Spec.SessionAffinity))
 	}

@@ -141,7 +141,8 @@ func enqueue(find func(context.Context, client.Object) []unit) handler.TypedEven
 
 func emitterOf(config configv1alpha1.TranslationConfiguration) emitter {
 	common := convert.Config{Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes,
-		PodMACAddresses: config.OVN.PodMACAddresses}
+		PodMACAddresses: config.OVN.PodMACAddresses, NodeAddressTypes: config.OVN.NodeAddressTypes,
+		AffinityByHash: config.OVN.AffinityByHash, TenantInNames: config.OVN.TenantInNames}
 	if config.Configured() == configv1alpha1.BackendOVN {
 		return convert.OVN{Config: common}
 	}
