@@ -20,6 +20,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/admission/webhooks"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
 // Name is the name of the webhook in its path.
@@ -150,14 +151,6 @@ func sizeOf(raw []byte, limit int64) (int64, error) {
 
 func isOneOf(subjects []rbacv1.Subject, user authenticationv1.UserInfo) bool {
 	return slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool {
-		switch subject.Kind {
-		case rbacv1.UserKind:
-			return subject.Name == user.Username
-		case rbacv1.GroupKind:
-			return slices.Contains(user.Groups, subject.Name)
-		case rbacv1.ServiceAccountKind:
-			return user.Username == "system:serviceaccount:"+subject.Namespace+":"+subject.Name
-		}
-		return false
+		return gardenerv1beta1.Matches(&subject, user.Username, user.Groups)
 	})
 }
