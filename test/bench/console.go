@@ -30,6 +30,7 @@ const (
 	benchmarkConsoleName = "console"
 	consoleName          = "kubectl-groundskeeper"
 
+	projectsOfConsole     = 10_000
 	klustersOfConsole     = 10_000
 	translationsOfConsole = 26_000
 
@@ -46,7 +47,7 @@ func benchmarkConsole(ctx context.Context, reporter *report.Reporter) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	server, err := newListedServer(klustersOfConsole, translationsOfConsole)
+	server, err := newListedServer(projectsOfConsole, klustersOfConsole, translationsOfConsole)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func benchmarkConsole(ctx context.Context, reporter *report.Reporter) error {
 		return err
 	}
 	for _, f := range []report.Figure{
-		{Name: fmt.Sprintf("from the start until %d Klusters and %d Translations are on the page", klustersOfConsole, translationsOfConsole), Value: took.Seconds(), Unit: "s", Goal: new(goalConsoleSeconds)},
+		{Name: fmt.Sprintf("from the start until %d Projects, %d Klusters and %d Translations are on the page", projectsOfConsole, klustersOfConsole, translationsOfConsole), Value: took.Seconds(), Unit: "s", Goal: new(goalConsoleSeconds)},
 		{Name: "most resident memory", Value: used.Peak, Unit: "MiB", Goal: new(goalConsoleMiB)},
 		{Name: "resident memory", Value: used.RSS, Unit: "MiB"},
 		{Name: "CPU time", Value: used.CPU.Seconds(), Unit: "s"},
@@ -187,7 +188,7 @@ func (p *consolePage) complete(ctx context.Context) error {
 			}
 			counts[c.Name] = c.Count
 		}
-		if counts["Klusters"] == klustersOfConsole && counts["Translations"] == translationsOfConsole {
+		if counts["Projects"] == projectsOfConsole && counts["Klusters"] == klustersOfConsole && counts["Translations"] == translationsOfConsole {
 			return nil
 		}
 	}

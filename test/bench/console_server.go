@@ -48,14 +48,18 @@ type listedServer struct {
 	codec serializer.CodecFactory
 }
 
-// newListedServer serves all kinds of Groundskeeper, of which two have objects. A tenth of these has findings.
-func newListedServer(klusters, translations int) (*listedServer, error) {
+// newListedServer serves all kinds of Groundskeeper, of which three have objects. A tenth of the Klusters and Translations has findings.
+func newListedServer(projects, klusters, translations int) (*listedServer, error) {
 	s := runtime.NewScheme()
 	if err := scheme.AddToScheme(s); err != nil {
 		return nil, err
 	}
 	server := &listedServer{codec: serializer.NewCodecFactory(s)}
-	listed := make([]runtime.Object, 0, translations)
+	listedProjects := make([]runtime.Object, 0, projects)
+	for i := range projects {
+		listedProjects = append(listedProjects, listedProject(i))
+	}
+	listed := make([]runtime.Object, 0, klusters)
 	for i := range klusters {
 		listed = append(listed, listedKluster(i))
 	}
@@ -64,7 +68,7 @@ func newListedServer(klusters, translations int) (*listedServer, error) {
 		list    func() runtime.Object
 		objects []runtime.Object
 	}{
-		{&listedKind{resource: gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), kind: "Project"}, func() runtime.Object { return &gardenerv1beta1.ProjectList{} }, nil},
+		{&listedKind{resource: gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), kind: "Project"}, func() runtime.Object { return &gardenerv1beta1.ProjectList{} }, listedProjects},
 		{&listedKind{resource: kubernikusv1.SchemeGroupVersion.WithResource("klusters"), kind: "Kluster", namespaced: true},
 			func() runtime.Object { return &kubernikusv1.KlusterList{} }, listed},
 		{&listedKind{resource: gimbalv1.SchemeGroupVersion.WithResource("discoverybackends"), kind: "DiscoveryBackend", namespaced: true},
@@ -84,6 +88,14 @@ func newListedServer(klusters, translations int) (*listedServer, error) {
 // managed is an entry of managedFields as the API server has one for each client that wrote an object.
 func managed(manager, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+func listedProject(i int) runtime.Object {
+	p := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("project-%d", i), UID: types.UID(fmt.Sprint("p-", i)), ResourceVersion: strconv.Itoa(i + 1), Generation: 1,
+		CreationTimestamp: metav1.Now(), ManagedFields: []metav1.ManagedFieldsEntry{managed("kubectl", `{"f:spec":{"f:members":{},"f:namespace":{}}}`), managed("project", `{"f:status":{"f:conditions":{},"f:phase":{}}}`)}}}
+	p.Spec.Namespace = new(fmt.Sprintf("garden-%d", i))
+	p.Status.Phase, p.Status.ObservedGeneration = gardenerv1beta1.ProjectReady, 1
+	return p
 }
 
 func listedKluster(i int) runtime.Object {
