@@ -1,3 +1,6 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
 // Command messages prints what users may read of the product: each string of pkg and cmd that has several words, with where it is, so that
 // conditions, events, errors, logs and the output of the command line can be read in one sitting.
 //

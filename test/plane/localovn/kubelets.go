@@ -156,7 +156,7 @@ func (k *kubelets) run(ctx context.Context, pod *corev1.Pod, others []*corev1.Po
 	if g == nil {
 		var err error
 		if g, err = k.begin(pod, others); err != nil {
-			return fmt.Errorf("Pod %s/%s: %w", pod.Namespace, pod.Name, err)
+			return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 		k.guests[pod.UID] = g
 	}

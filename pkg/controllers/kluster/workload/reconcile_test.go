@@ -74,7 +74,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 		f.opened = append(f.opened, n)
 		return n, func() { <-ctx.Done(); <-n.leave }, nil
 	}
-	if err := f.r.memory.Start(t.Context(), f.queue); err != nil {
+	if err := f.r.Start(t.Context(), f.queue); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
