@@ -90,7 +90,7 @@ function curve({x: [x1, x2], y: [y1, y2]}) {
 // What one route sends is a part of it, what several send a number of routes.
 const amount = ({single, link}, which) => (single ? `${Math.round(100 * link[which])} %` : `${Math.round(10 * link[which]) / 10} routes`)
 
-// only is what is isolated: a column and the name in it.
+// only is what is isolated: a column and the name in it. In SVG, attributes have their case: tabIndex would make nothing focusable.
 export function Sankey({data, only, isolate}) {
   const {nodes, paths, height, width, colour} = layout(data)
   const shown = (band) => !only || band[keys[only.column]] === only.id
@@ -107,7 +107,7 @@ export function Sankey({data, only, isolate}) {
           const selected = only?.column === n.column && only.id === n.id
           const toggle = () => isolate(selected ? null : {column: n.column, id: n.id})
           return (
-            <g key={n.column + n.id} class={`node ${n.alone ? 'alone' : ''} ${!only || connected.has(`${n.column} ${n.id}`) ? '' : 'faint'}`} role="button" tabIndex={0} aria-pressed={selected}
+            <g key={n.column + n.id} class={`node ${n.alone ? 'alone' : ''} ${!only || connected.has(`${n.column} ${n.id}`) ? '' : 'faint'}`} role="button" tabindex={0} aria-pressed={selected}
               aria-label={`Isolate ${n.id || n.title}`} onClick={toggle} onKeyDown={(e) => (e.key === 'Enter' || e.key === ' ') && (e.preventDefault(), toggle())}>
               <title>{n.id || n.title}</title>
               <rect x={n.x} y={n.y} width={bar} height={n.height.toFixed(1)} />
