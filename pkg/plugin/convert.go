@@ -18,7 +18,6 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-
 	"groundskeeper.io/groundskeeper/pkg/process"
 )
 

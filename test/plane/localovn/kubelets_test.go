@@ -99,7 +99,7 @@ func TestNoAddress(t *testing.T) {
 		others = append(others, pod(fmt.Sprint(last), "node-a", fmt.Sprintf("10.1.0.%d", last)))
 	}
 	k := &kubelets{t: t, guests: guests{}}
-	if err := k.run(t.Context(), pod("more", "node-a", ""), others); err == nil || !strings.Contains(err.Error(), "Pod default/more: no address of 10.1.0.0/24 is free") {
+	if err := k.run(t.Context(), pod("more", "node-a", ""), others); err == nil || !strings.Contains(err.Error(), "pod default/more: no address of 10.1.0.0/24 is free") {
 		t.Errorf("error = %v", err)
 	}
 }
