@@ -68,9 +68,7 @@ func (c *command) endDeorbit(ctx context.Context, k *kubernikusv1.Kluster, end e
 	if err := c.confirm(fmt.Sprintf(question, k.Namespace, k.Name), yes); err != nil {
 		return err
 	}
-	before := k.DeepCopy()
-	metav1.SetMetaDataAnnotation(&k.ObjectMeta, key, value)
-	return c.client.Patch(ctx, k, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return change(ctx, c.client, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, key, value) })
 }
 
 func (c *command) deorbit(ctx context.Context, name string, end ending, yes, watch bool) error {
@@ -132,14 +130,10 @@ func (c *command) deletionQuestion(ctx context.Context, k *kubernikusv1.Kluster)
 	return question{preview, fmt.Sprintf("Delete Kluster %s/%s?", k.Namespace, k.Name)}, nil
 }
 
-// confirmDeletion deletes a Kluster, with the annotation that the API server requires, unless it was changed meanwhile.
+// confirmDeletion deletes a Kluster, with the annotation that the API server requires, unless a user changed it meanwhile.
 func (c *command) confirmDeletion(ctx context.Context, k *kubernikusv1.Kluster) error {
-	before := k.DeepCopy()
-	if k.Annotations == nil {
-		k.Annotations = map[string]string{}
-	}
-	k.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] = "true"
-	if err := c.client.Patch(ctx, k, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	err := change(ctx, c.client, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, gardenerv1beta1.AnnotationConfirmDeletion, "true") })
+	if err != nil {
 		return err
 	}
 	return c.client.Delete(ctx, k, client.Preconditions{UID: &k.UID})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -75,6 +76,13 @@ func TestDeleteKluster(t *testing.T) {
 		k.Labels = map[string]string{"changed": "meanwhile"}
 		return c.Update(ctx, k)
 	}
+	reported := func(ctx context.Context, c client.Client, k *kubernikusv1.Kluster) error {
+		if meta.FindStatusCondition(k.Status.Conditions, "Reported") != nil {
+			return nil // at the second try
+		}
+		k.Status.Conditions = append(k.Status.Conditions, condition("Reported", "True", "Reported", ""))
+		return c.Status().Update(ctx, k)
+	}
 	replaced := func(ctx context.Context, c client.Client, k *kubernikusv1.Kluster) error {
 		k.Finalizers = nil
 		if err := errors.Join(c.Update(ctx, k), c.Delete(ctx, k)); err != nil {
@@ -92,10 +100,12 @@ func TestDeleteKluster(t *testing.T) {
 		deleted       bool
 		fails         string
 	}{
-		"confirmed":         {kluster: deorbited(probed), manager: errForbidden, answer: "y", deleted: true},
-		"declined":          {kluster: deorbited(probed), manager: errForbidden, answer: "n", fails: errDeclined.Error()},
-		"no controller":     {kluster: deorbited(probed), answer: "y", fails: "no controller would deorbit Kluster default/web"},
-		"changed meanwhile": {kluster: deorbited(probed), manager: errForbidden, answer: "y", before: changed, fails: "modified"},
+		"confirmed":                 {kluster: deorbited(probed), manager: errForbidden, answer: "y", deleted: true},
+		"declined":                  {kluster: deorbited(probed), manager: errForbidden, answer: "n", fails: errDeclined.Error()},
+		"no controller":             {kluster: deorbited(probed), answer: "y", fails: "no controller would deorbit Kluster default/web"},
+		"changed meanwhile":         {kluster: deorbited(probed), manager: errForbidden, answer: "y", before: changed, fails: "modified"},
+		"its status changed":        {kluster: deorbited(probed), manager: errForbidden, answer: "y", before: reported, deleted: true},
+		"the status of its Deorbit": {kluster: deorbited(), end: ending{thaw: true}, answer: "y", before: reported, deleted: true},
 		"replaced after it was confirmed": {kluster: deorbited(probed), manager: errForbidden, answer: "y", after: replaced,
 			fails: "precondition failed"},
 		"its Deorbit, changed meanwhile": {kluster: deorbited(), end: ending{thaw: true}, answer: "y", before: changed, deleted: true, fails: "modified"},

@@ -105,11 +105,9 @@ func (c *command) rehearse(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 	return err
 }
 
-// setClusterStatus drains a backend, or brings it back, unless it was changed meanwhile.
+// setClusterStatus drains a backend, or brings it back, unless a user changed it meanwhile.
 func (c *command) setClusterStatus(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus) error {
-	before := backend.DeepCopy()
-	backend.Cluster.ClusterStatus = to
-	return c.client.Patch(ctx, backend, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	return change(ctx, c.client, backend, func() { backend.Cluster.ClusterStatus = to })
 }
 
 // preview describes what a drain does. The maintenance controller counts the routes of a backend that serves, too.

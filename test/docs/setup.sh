@@ -9,7 +9,7 @@ undo=()
 
 # later COMMAND...: run it after the page; the last one is run first.
 later() { undo=("$(printf '%q ' "$@")" "${undo[@]}"); }
-trap 'unset -f kubectl; KUBECONFIG=$administrator; for command in "${undo[@]}"; do eval "$command" >/dev/null 2>&1 || true; done' EXIT
+trap 'unset -f kubectl; KUBECONFIG=$administrator; for command in "${undo[@]}"; do eval "$command" >/dev/null 2>&1 || true; done; wait' EXIT
 
 # rehearse: from here on, the commands of the page change nothing. The server checks each change as in a dry run, in which the fields of the
 # page replace those of the plane, such as URLs of webhooks. What waits for pods does not wait: this plane has none.

@@ -68,6 +68,7 @@ func testConfig() configv1alpha1.TranslationConfiguration {
 func ovnConfig() configv1alpha1.TranslationConfiguration {
 	config := testConfig()
 	config.MidoNet.URL, config.OVN.Endpoints = "", []string{"tcp:127.0.0.1:6641"}
+	config.OVN.NodeAddressTypes = []corev1.NodeAddressType{corev1.NodeInternalIP}
 	return config
 }
 
