@@ -101,13 +101,35 @@ export function Limited({name, items, step = 100, children, columns}) {
 // Data of the console at an address, read again when a dependency changes. The last data stays while an error is shown.
 export function useData(address, dependency) {
   const [state, setState] = useState({address: null})
+  const pending = useRef(null)
+  const end = () => {
+    const request = pending.current
+    pending.current = null
+    request?.abort.abort()
+  }
+  useEffect(() => end, [])
   useEffect(() => {
-    const abort = new AbortController()
-    read(address, abort.signal).then(
-      (data) => setState({address, data}),
-      (error) => abort.signal.aborted || setState((before) => ({address, error: error.message, data: before.address === address ? before.data : undefined})),
-    )
-    return () => abort.abort()
+    // A change waits for the response that is on its way: aborted each time, one that takes longer than the interval would never come.
+    if (pending.current?.address === address) {
+      pending.current.again = true
+      return
+    }
+    end()
+    const begin = () => {
+      const request = {address, abort: new AbortController(), again: false}
+      const ended = (next) => {
+        if (pending.current !== request) return
+        pending.current = null
+        setState(next)
+        if (request.again) begin()
+      }
+      pending.current = request
+      read(address, request.abort.signal).then(
+        (data) => ended({address, data}),
+        (error) => ended((before) => ({address, error: error.message, data: before.address === address ? before.data : undefined})),
+      )
+    }
+    begin()
   }, [address, dependency])
   return state.address === address ? state : {}
 }
