@@ -18,6 +18,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -218,13 +219,11 @@ func childrenOf(t *testing.T, parent int) map[string]string {
 // eventually waits until there is no error.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(pollInterval) {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
+	var last error
+	if err := wait.PollUntilContextTimeout(t.Context(), pollInterval, 2*time.Minute, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	}); err != nil {
+		t.Fatalf("%v: %v", err, last)
 	}
 }
