@@ -4,7 +4,6 @@
 package clusterapi
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +25,6 @@ type settings struct {
 }
 
 func (s settings) selected(c *desired.Cluster) bool {
-	if !isSupported(c.Infrastructure) {
-		return false
-	}
 	switch c.Selection {
 	case desired.Selected:
 		return true
@@ -37,11 +33,6 @@ func (s settings) selected(c *desired.Cluster) bool {
 	default:
 		return slices.Contains(s.namespaces, c.Namespace)
 	}
-}
-
-// isSupported reports whether an infrastructure is one that Groundskeeper knows, or is not known yet.
-func isSupported(infrastructure desired.Reference) bool {
-	return infrastructure.Kind == "" || infrastructure.Kind == desired.KindOpenStackCluster && infrastructure.Group == desired.InfrastructureGroup
 }
 
 // extended reports whether the Runtime Extension is to retain the machines of a Cluster.
@@ -73,10 +64,6 @@ func planFor(o observed, s settings, now time.Time) plan {
 		return detach(own)
 	case !s.selected(c):
 		p := detach(own)
-		if i := c.Infrastructure; c.Selection == desired.Selected && !isSupported(i) {
-			p.rejection = desired.Rejection{Reason: desired.ReasonInfrastructureNotSupported, Message: fmt.Sprintf(
-				"spec.infrastructureRef of the Cluster is a %s of %s: only an OpenStackCluster of %s is deorbited", i.Kind, i.Group, desired.InfrastructureGroup)}
-		}
 		p.release(o)
 		return p
 	case c.Paused:
@@ -218,8 +205,10 @@ func teardown(o observed, own *kubernikusv1.Kluster, s settings, now time.Time) 
 		if p.deletes && rejection.Reason == "" {
 			source.Update(k)
 		}
-		k.Annotations[kubernikusv1.MachinesAnnotation] = kubernikusv1.MachinesPresent
-		if len(o.machines) == 0 {
+		switch _, had := own.Annotations[kubernikusv1.MachinesAnnotation]; {
+		case len(o.machines) > 0:
+			k.Annotations[kubernikusv1.MachinesAnnotation] = kubernikusv1.MachinesPresent
+		case had, o.cluster.OnOpenStack(): // elsewhere, nodes may be no Machines
 			k.Annotations[kubernikusv1.MachinesAnnotation] = kubernikusv1.MachinesDeleted
 		}
 		// Its Machines have no status any more when they have been deleted: what they reported before counts.

@@ -48,7 +48,9 @@ func newWorld(changes ...func(*world)) *world {
 }
 
 func unregistered(w *world) {
-	w.kluster, w.infrastructure.Finalized = nil, false
+	if w.kluster = nil; w.infrastructure != nil {
+		w.infrastructure.Finalized = false
+	}
 	for _, m := range w.machines {
 		m.Held = false
 	}
@@ -60,6 +62,16 @@ func undiscovered(w *world) {
 }
 
 func deleting(w *world) { w.cluster.Deleting, w.cluster.DeletedAt = true, epoch.Add(-time.Minute) }
+
+// elsewhere is a Cluster on another infrastructure than OpenStack.
+func elsewhere(w *world) {
+	w.cluster.Infrastructure.Kind, w.infrastructure = "DockerCluster", nil
+	if w.kluster != nil {
+		finalizers := w.kluster.Finalizers
+		w.kluster = desired.Source{Cluster: w.cluster}.New()
+		w.kluster.UID, w.kluster.Generation, w.kluster.Finalizers = "k1", 1, finalizers
+	}
+}
 
 func noKubeconfig(w *world) {
 	w.kluster.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: "SecretMissing"}}
@@ -162,15 +174,22 @@ func TestDecide(t *testing.T) {
 		want    string
 	}{
 		// A Cluster that lives.
-		"in sync":                           {nil, ""},
-		"new":                               {[]func(*world){unregistered}, "create; holds=true,false; cp=true; worker=true"},
-		"no network yet":                    {[]func(*world){unregistered, func(w *world) { w.infrastructure.Network = "" }}, "prepared=False/InfrastructurePending; rejection=InfrastructurePending"},
-		"no infrastructure yet":             {[]func(*world){unregistered, func(w *world) { w.infrastructure = nil }}, "prepared=False/InfrastructurePending; rejection=InfrastructurePending"},
-		"by its namespace":                  {[]func(*world){unregistered, func(w *world) { w.cluster.Selection, w.settings.namespaces = "", []string{klustertest.Namespace} }}, "create; holds=true,false; cp=true; worker=true"},
-		"not selected":                      {[]func(*world){unregistered, func(w *world) { w.cluster.Selection = "" }}, ""},
-		"deselected in its namespace":       {[]func(*world){unregistered, func(w *world) { w.cluster.Selection, w.settings.namespaces = "false", []string{klustertest.Namespace} }}, ""},
-		"on another infrastructure":         {[]func(*world){unregistered, func(w *world) { w.cluster.Infrastructure.Kind, w.infrastructure = "DockerCluster", nil }}, "prepared=False/InfrastructureNotSupported; rejection=InfrastructureNotSupported"},
-		"a kind of another group":           {[]func(*world){unregistered, func(w *world) { w.cluster.Infrastructure.Group, w.infrastructure = "example.com", nil }}, "prepared=False/InfrastructureNotSupported; rejection=InfrastructureNotSupported"},
+		"in sync":                             {nil, ""},
+		"new":                                 {[]func(*world){unregistered}, "create; holds=true,false; cp=true; worker=true"},
+		"no network yet":                      {[]func(*world){unregistered, func(w *world) { w.infrastructure.Network = "" }}, "prepared=False/InfrastructurePending; rejection=InfrastructurePending"},
+		"no infrastructure yet":               {[]func(*world){unregistered, func(w *world) { w.infrastructure = nil }}, "prepared=False/InfrastructurePending; rejection=InfrastructurePending"},
+		"by its namespace":                    {[]func(*world){unregistered, func(w *world) { w.cluster.Selection, w.settings.namespaces = "", []string{klustertest.Namespace} }}, "create; holds=true,false; cp=true; worker=true"},
+		"not selected":                        {[]func(*world){unregistered, func(w *world) { w.cluster.Selection = "" }}, ""},
+		"deselected in its namespace":         {[]func(*world){unregistered, func(w *world) { w.cluster.Selection, w.settings.namespaces = "false", []string{klustertest.Namespace} }}, ""},
+		"elsewhere, new":                      {[]func(*world){unregistered, elsewhere}, "create; cp=true; worker=true"},
+		"elsewhere, without pod ranges":       {[]func(*world){unregistered, elsewhere, func(w *world) { w.cluster.PodRanges = nil }}, "create; cp=true; worker=true"},
+		"a kind of another group":             {[]func(*world){unregistered, func(w *world) { w.cluster.Infrastructure.Group, w.infrastructure = "example.com", nil }}, "create; cp=true; worker=true"},
+		"elsewhere, in sync":                  {[]func(*world){elsewhere}, ""},
+		"elsewhere, running without Machines": {[]func(*world){elsewhere, noMachines, func(w *world) { w.cluster.Initialized = true }}, "prepared=False/NoMachines; rejection=NoMachines"},
+		"elsewhere, retained by the hook": {[]func(*world){elsewhere, noMachines, func(w *world) {
+			w.cluster.Initialized, w.cluster.HasTopology, w.settings.extension = true, true, true
+		}}, ""},
+		"elsewhere, not selected":           {[]func(*world){unregistered, elsewhere, func(w *world) { w.cluster.Selection = "" }}, ""},
 		"paused and new":                    {[]func(*world){unregistered, func(w *world) { w.cluster.Paused = true }}, ""},
 		"a Machine more":                    {[]func(*world){func(w *world) { w.machines[1].Held = false }}, "worker=true"},
 		"a Machine is replaced":             {[]func(*world){func(w *world) { w.machines[1].Deleting = true }}, "worker=false"},
@@ -188,9 +207,9 @@ func TestDecide(t *testing.T) {
 		"the network is lost":               {[]func(*world){func(w *world) { w.infrastructure.Network = "" }}, "prepared=False/InfrastructurePending; rejection=InfrastructurePending"},
 
 		// Why a Cluster is not prepared. One that never had a reason has no condition.
-		"another infrastructure, by its namespace": {[]func(*world){unregistered, func(w *world) {
+		"elsewhere, by its namespace": {[]func(*world){unregistered, func(w *world) {
 			w.cluster.Selection, w.settings.namespaces, w.cluster.Infrastructure.Kind, w.infrastructure = "", []string{klustertest.Namespace}, "DockerCluster", nil
-		}}, ""},
+		}}, "create; cp=true; worker=true"},
 		"no kubeconfig yet": {[]func(*world){noKubeconfig, neverUp}, "prepared=False/KubeconfigMissing"},
 		"no kubeconfig":     {[]func(*world){noKubeconfig}, "prepared=False/KubeconfigMissing; rejection=KubeconfigMissing"},
 		"no kubeconfig, and that is reported": {[]func(*world){noKubeconfig, func(w *world) {
@@ -285,6 +304,13 @@ func TestDecide(t *testing.T) {
 		"deleted, a Kluster of a user": {[]func(*world){deleting, func(w *world) { delete(w.kluster.Annotations, kubernikusv1.ClusterAPIUIDAnnotation) }},
 			"completed=True/NotDeorbited; holds=false,false; cp=false; worker=false; rejection=NameTaken"},
 		"deleted, a control plane that never was": {[]func(*world){deleting, noMachines}, "update machines=Deleted confirmed=true; completed=False/Deleting; holds=true,true; delete"},
+
+		// On another infrastructure, whose objects are not touched. Its nodes may be no Machines.
+		"elsewhere, deleted":                     {[]func(*world){elsewhere, deleting}, "update machines=Present confirmed=true; completed=False/Deleting; delete"},
+		"elsewhere, deleted without Machines":    {[]func(*world){elsewhere, deleting, noMachines}, "update confirmed=true; completed=False/Deleting; delete"},
+		"elsewhere, empty":                       {[]func(*world){elsewhere, deleting, at(kubernikusv1.DeorbitMachines, time.Minute), completed("False", "Machines", "2 remain")}, "cp=false; worker=false"},
+		"elsewhere, the last Machine is deleted": {[]func(*world){elsewhere, deleting, noMachines, at(kubernikusv1.DeorbitMachines, time.Hour), completed("False", "Machines", "2 remain")}, "update machines=Deleted confirmed=true"},
+		"elsewhere, over":                        {[]func(*world){elsewhere, deleting, noMachines, released("CleanInCluster")}, "completed=True/CleanInCluster; finish"},
 
 		// A control plane that was never initialized, with Machines that did not become nodes.
 		"deleted, it never came up":      {[]func(*world){deleting, neverUp}, "update machines=Present plane=NeverInitialized confirmed=true; completed=False/Deleting; holds=true,true; delete"},
@@ -394,6 +420,8 @@ func TestRetains(t *testing.T) {
 		"not selected":                     {[]func(*world){deleting, func(w *world) { w.cluster.Selection = "" }}, false, ""},
 		"moved":                            {[]func(*world){deleting, func(w *world) { w.cluster.Moved = true }}, false, ""},
 		"no Cluster":                       {[]func(*world){func(w *world) { w.cluster = nil }}, false, ""},
+		"elsewhere":                        {[]func(*world){elsewhere, deleting, at(kubernikusv1.DeorbitPods, time.Minute)}, true, "Deorbit: Pods: 2 remain"},
+		"elsewhere, about to come":         {[]func(*world){elsewhere, deleting, unregistered}, true, "Deorbit begins"},
 		"no infrastructure":                {[]func(*world){deleting, func(w *world) { w.infrastructure = nil }}, false, ""},
 		"unreadable":                       {[]func(*world){deleting, func(w *world) { w.cluster.Invalid = fmt.Errorf("no") }}, false, ""},
 		"a Kluster of a user":              {[]func(*world){deleting, func(w *world) { delete(w.kluster.Annotations, kubernikusv1.ClusterAPIUIDAnnotation) }}, false, ""},

@@ -181,7 +181,7 @@ func (r *reconciler) klusterOf(ctx context.Context, key types.NamespacedName, fr
 
 // infrastructureOf returns the OpenStackCluster of a Cluster, nil when it has none.
 func (r *reconciler) infrastructureOf(ctx context.Context, c *desired.Cluster, objects resourcewatch.Reader) (*desired.Infrastructure, error) {
-	if c.Infrastructure.Kind != desired.KindOpenStackCluster || c.Infrastructure.Name == "" {
+	if !c.OnOpenStack() || c.Infrastructure.Name == "" {
 		return nil, nil
 	}
 	if err := requireServed(ctx, objects, infrastructures); err != nil {
@@ -197,9 +197,10 @@ func (r *reconciler) infrastructureOf(ctx context.Context, c *desired.Cluster, o
 
 // orphansOf returns the orphans of a Cluster. It reads the Cluster last: one that was created meanwhile keeps its own objects.
 func orphansOf(ctx context.Context, key types.NamespacedName, objects resourcewatch.Reader) (all []orphans, err error) {
-	if err := requireServed(ctx, objects, clusters, machines, infrastructures); err != nil {
+	if err := requireServed(ctx, objects, clusters, machines); err != nil {
 		return nil, err
 	}
+	// Without the provider for OpenStack, there is none of its objects.
 	held, err := objects.Find(ctx, infrastructures, resourcewatch.Query{Namespace: key.Namespace, Index: clusterIndex, Value: key.String()})
 	if err != nil {
 		return nil, err
@@ -245,7 +246,7 @@ func (r *reconciler) metadataOf(resource schema.GroupResource, kind string) (*me
 // Clusters is that of none: what is found by it may be another's. It reads nothing if annotations of the Cluster or the Kluster have both.
 func (r *reconciler) namesOf(ctx context.Context, o observed, objects resourcewatch.Reader) (desired.Names, error) {
 	c := o.cluster
-	if c.ClusterName != "" && c.CSIClusterID != "" || !r.settings.selected(c) || c.Deleting {
+	if c.ClusterName != "" && c.CSIClusterID != "" || !r.settings.selected(c) || !c.OnOpenStack() || c.Deleting {
 		return desired.Names{}, nil
 	}
 	if o.kluster != nil && o.kluster.Spec.CloudProvider.ClusterName != nil && o.kluster.Spec.CloudProvider.CSIClusterID != nil {

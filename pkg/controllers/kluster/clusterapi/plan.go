@@ -76,6 +76,10 @@ func (p *plan) prepare(o observed, s settings) {
 			"no ExtensionConfig with the handler of Groundskeeper, so that only hooks of the Machines retain the Cluster when it is deleted: " +
 			"apply artifacts/capi/runtime-extension, and see the condition Discovered of the ExtensionConfig"}
 	}
+	if p.rejection.Reason == "" && s.selected(c) && !c.OnOpenStack() && c.Initialized && len(o.machines) == 0 && s.hooked(o) {
+		p.rejection = desired.Rejection{Reason: reasonNoMachines, Message: "the cluster runs and has no Machines, so that no hook retains it when " +
+			"the Cluster is deleted: use a ClusterClass and clusterAPI.runtimeExtension, or delete the Kluster, and wait, before the Cluster"}
+	}
 	status, reason, message := metav1.ConditionFalse, p.rejection.Reason, p.rejection.Message
 	switch {
 	case reason != "":

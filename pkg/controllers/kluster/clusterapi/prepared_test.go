@@ -38,8 +38,10 @@ func (u unreadable) Serves(ctx context.Context, resource schema.GroupResource) (
 // A Cluster that is selected and not taken reports why, in its condition and in an event, and once.
 func TestNotPrepared(t *testing.T) {
 	forbidden := apierrors.NewForbidden(infrastructures, "", errors.New("not allowed"))
-	another := func(o *unstructured.Unstructured) {
-		_ = unstructured.SetNestedField(o.Object, "DockerCluster", "spec", "infrastructureRef", "kind")
+	managed := func(o *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(o.Object, "AWSManagedCluster", "spec", "infrastructureRef", "kind")
+		_ = unstructured.SetNestedField(o.Object, true, "status", "controlPlaneReady")
+		_ = unstructured.SetNestedField(o.Object, true, "status", "initialization", "controlPlaneInitialized")
 	}
 	for name, test := range map[string]struct {
 		edit  func(*unstructured.Unstructured)
@@ -47,18 +49,19 @@ func TestNotPrepared(t *testing.T) {
 		want  string
 		event string
 	}{
-		"another infrastructure":     {another, nil, "False/InfrastructureNotSupported", "DockerCluster"},
-		"not selected, and another":  {func(o *unstructured.Unstructured) { another(o); o.SetAnnotations(nil) }, nil, "", ""},
+		"nodes without Machines":     {managed, nil, "False/NoMachines", "runtimeExtension"},
+		"not selected, and without":  {func(o *unstructured.Unstructured) { managed(o); o.SetAnnotations(nil) }, nil, "", ""},
 		"a permission":               {nil, forbidden, "False/Forbidden", "apply artifacts/kluster and artifacts/capi"},
 		"not selected, a permission": {func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, forbidden, "", ""},
 		"an API server that fails":   {nil, errors.New("503"), "", ""},
 	} {
 		for _, version := range []string{"v1beta1", "v1beta2"} {
 			t.Run(name+", "+version, func(t *testing.T) {
-				f := newFlow(t, version, cluster(t, version))
+				selected := cluster(t, version)
 				if test.edit != nil {
-					f.edit(clusters, "web", test.edit)
+					test.edit(selected)
 				}
+				f := newFlow(t, version, selected)
 				if test.fails != nil {
 					readers := unreadable{resources: f.resources, err: test.fails}
 					f.r.watched, f.r.current = readers, func() resourcewatch.Reader { return readers }

@@ -82,7 +82,8 @@ func outcome(k *kubernikusv1.Kluster) (reason, message string, known bool) {
 // controller has a Kluster to empty, or is about to create one.
 func retains(o observed, s settings, now time.Time) (held bool, message string) {
 	c, k := o.cluster, o.kluster
-	if c == nil || c.Invalid != nil || c.Moved || !s.selected(c) || o.infrastructure == nil || o.infrastructure.Invalid != nil {
+	switch i := o.infrastructure; {
+	case c == nil, c != nil && (c.Invalid != nil || c.Moved || !s.selected(c)), i == nil && c.OnOpenStack(), i != nil && i.Invalid != nil:
 		return false, ""
 	}
 	if k == nil {

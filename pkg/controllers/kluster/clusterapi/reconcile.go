@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/extension"
 	"groundskeeper.io/groundskeeper/pkg/controllers/resourcewatch"
 	"groundskeeper.io/groundskeeper/pkg/kit"
@@ -45,7 +44,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.writeStatus(ctx, o, p); err != nil {
 		return reconcile.Result{}, failed(err)
 	}
-	if o.cluster == nil || o.cluster.Infrastructure.Kind == desired.KindOpenStackCluster {
+	if o.cluster == nil || o.cluster.OnOpenStack() {
 		if err := r.releaseOrphans(ctx, key); err != nil {
 			return reconcile.Result{}, failed(err)
 		}

@@ -28,6 +28,7 @@ const (
 	reasonDetached     = "Detached"
 	reasonDeleting     = "Deleting"
 	reasonDeorbited    = "Deorbited"
+	reasonInCluster    = "CleanInCluster"
 	reasonNotDeorbited = "NotDeorbited"
 	reasonDismantled   = "ClustersDismantled"
 	reasonProtected    = "TerminationProtected"
@@ -37,6 +38,7 @@ const (
 	reasonNotSelected  = "NotSelected"
 	reasonNoKubeconfig = "KubeconfigMissing"
 	reasonHookMissing  = "HookMissing"
+	reasonNoMachines   = "NoMachines"
 )
 
 // Events on a Cluster, and what was done.
@@ -121,15 +123,17 @@ func (r *reconciler) noteDeletion(ctx context.Context, o observed, k *kubernikus
 		r.note(ctx, o, corev1.EventTypeNormal, eventDetached, "Kluster "+k.Name+" is released, and nothing of its cluster is changed")
 		return
 	}
-	r.note(ctx, o, corev1.EventTypeNormal, eventDeleting, "Kluster "+k.Name+" is deleted: what the cluster created in OpenStack is deleted before its machines and its network")
+	r.note(ctx, o, corev1.EventTypeNormal, eventDeleting, "Kluster "+k.Name+" is deleted: what the cluster created outside of it is deleted before its machines and its network")
 }
 
 // eventType returns Warning for an end that leaves something over.
 func eventType(reason string) string {
-	if reason == reasonDeorbited || reason == reasonDetached {
+	switch reason {
+	case reasonDeorbited, reasonInCluster, reasonDetached:
 		return corev1.EventTypeNormal
+	default:
+		return corev1.EventTypeWarning
 	}
-	return corev1.EventTypeWarning
 }
 
 // reference returns a Cluster as events refer to it, in the version that is served.

@@ -21,8 +21,6 @@ const (
 	ReasonSynced = "Synced"
 	// ReasonInfrastructurePending means that the network of the cluster is not known yet: nothing can have been created in it.
 	ReasonInfrastructurePending = "InfrastructurePending"
-	// ReasonInfrastructureNotSupported means that the infrastructure is not that of OpenStack.
-	ReasonInfrastructureNotSupported = "InfrastructureNotSupported"
 	// ReasonInfrastructureOfAnother means that the OpenStackCluster belongs to another Cluster.
 	ReasonInfrastructureOfAnother = "InfrastructureOfAnother"
 	// ReasonPodNetworkUnknown means that the ranges of the pods are not known.
@@ -42,7 +40,7 @@ const (
 // Rejection is why there can be no Kluster. An empty Reason means that there can be one.
 type Rejection struct{ Reason, Message string }
 
-// Source is a Cluster and its OpenStackCluster.
+// Source is a Cluster and its OpenStackCluster, which one on another infrastructure does not have.
 type Source struct {
 	Cluster        *Cluster
 	Infrastructure *Infrastructure
@@ -62,6 +60,8 @@ func (s Source) Reject() Rejection {
 	switch {
 	case !klusterName.MatchString(c.Name) || len(c.Name) > kubernikusv1.MaxNameLength:
 		return Rejection{ReasonNameInvalid, fmt.Sprintf("no Kluster can have the name %q: it has to begin with a letter, and to have only lower case letters, digits and dashes", c.Name)}
+	case !c.OnOpenStack():
+		return Rejection{}
 	case i != nil && i.ClusterUID != "" && i.ClusterUID != c.UID:
 		return Rejection{ReasonInfrastructureOfAnother, fmt.Sprintf("OpenStackCluster %s is controlled by another Cluster, %s with uid %s: a network has one cluster", i.Name, i.Cluster, i.ClusterUID)}
 	case i == nil || i.ClusterUID == "" || i.Network == "":
@@ -97,9 +97,9 @@ func (s Source) customCNI() bool {
 
 // New returns the Kluster of a Cluster without a Rejection.
 func (s Source) New() *kubernikusv1.Kluster {
-	ranges, _ := s.podRanges()
+	ranges, _ := s.podRanges() // without OpenStack, whose routes are found by them, there may be none
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}}
-	k.Spec.Name, k.Spec.ClusterCIDR = s.Cluster.Name, &ranges
+	k.Spec.Name, k.Spec.ClusterCIDR, k.Spec.NoCloud = s.Cluster.Name, &ranges, !s.Cluster.OnOpenStack()
 	metav1.SetMetaDataAnnotation(&k.ObjectMeta, kubernikusv1.ClusterAPIUIDAnnotation, string(s.Cluster.UID))
 	s.Update(k)
 	return k
@@ -111,9 +111,22 @@ func (s Source) Update(k *kubernikusv1.Kluster) (immutable []string) {
 	metav1.SetMetaDataLabel(&k.ObjectMeta, LabelClusterName, s.Cluster.Name)
 	metav1.SetMetaDataLabel(&k.ObjectMeta, LabelMove, "")
 	controllerutil.AddFinalizer(k, kubernikusv1.ClusterAPIFinalizer)
-	if ranges, _ := s.podRanges(); k.Spec.ClusterCIDR == nil || kubernikusv1.RangesString(k.PodRanges()) != ranges {
+	if k.Spec.NoCloud == s.Cluster.OnOpenStack() {
+		return []string{"spec.noCloud"}
+	}
+	if ranges, ok := s.podRanges(); ok && (k.Spec.ClusterCIDR == nil || kubernikusv1.RangesString(k.PodRanges()) != ranges) {
 		immutable = append(immutable, "spec.clusterCIDR")
 	}
+	k.Spec.SecretRef.Kubeconfig = &kubernikusv1.KubeconfigReference{Name: s.Cluster.Name + "-kubeconfig"}
+	if k.Spec.NoCloud {
+		k.Spec.SecretRef.Name = k.Spec.SecretRef.Kubeconfig.Name // there is no other one
+		return immutable
+	}
+	return append(immutable, s.updateOpenStack(k)...)
+}
+
+// updateOpenStack gives a Kluster what follows from the OpenStackCluster.
+func (s Source) updateOpenStack(k *kubernikusv1.Kluster) (immutable []string) {
 	id := func(field string, value *string, found string) {
 		switch {
 		case found == "" || *value == found:
@@ -132,7 +145,6 @@ func (s Source) Update(k *kubernikusv1.Kluster) (immutable []string) {
 	}
 	// Without a router none may be discovered: the only one of the project may be that of another cluster.
 	k.Spec.CustomCNI = openstack.RouterID == "" || s.customCNI()
-	k.Spec.SecretRef.Kubeconfig = &kubernikusv1.KubeconfigReference{Name: s.Cluster.Name + "-kubeconfig"}
 	k.Spec.SecretRef.Cloud = &kubernikusv1.CloudReference{Name: i.Identity.Name, CloudName: i.Identity.CloudName, RegionName: i.Identity.Region}
 	name := func(value **string, annotation, found string) {
 		for _, known := range []string{annotation, found} {

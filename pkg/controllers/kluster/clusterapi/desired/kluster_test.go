@@ -23,6 +23,11 @@ func source(t *testing.T, changes ...func(*Source)) Source {
 	return s
 }
 
+// elsewhere is a Cluster on another infrastructure than OpenStack, whose pods have no range.
+func elsewhere(s *Source) {
+	s.Cluster.Infrastructure.Kind, s.Cluster.PodRanges, s.Infrastructure = "DockerCluster", nil, nil
+}
+
 func TestReject(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Source)
@@ -43,6 +48,8 @@ func TestReject(t *testing.T) {
 		"a name with a digit":      {func(s *Source) { s.Cluster.Name = "1web" }, ReasonNameInvalid},
 		"a name with dots":         {func(s *Source) { s.Cluster.Name = "web.example" }, ReasonNameInvalid},
 		"a long name":              {func(s *Source) { s.Cluster.Name = strings.Repeat("a", 64) }, ReasonNameInvalid},
+		"elsewhere":                {elsewhere, ""},
+		"elsewhere, a long name":   {func(s *Source) { elsewhere(s); s.Cluster.Name = strings.Repeat("a", 64) }, ReasonNameInvalid},
 		"a wrong annotation":       {func(s *Source) { s.Cluster.CustomCNI = "yes" }, ReasonAnnotationInvalid},
 	} {
 		if got := source(t, test.change).Reject(); got.Reason != test.want || (got.Message == "") != (test.want == "") {
@@ -86,6 +93,36 @@ func TestNew(t *testing.T) {
 	}
 	if again := k.DeepCopy(); source(t).Update(again) != nil || !cmp.Equal(k, again) {
 		t.Errorf("a second update changes it:\n%s", cmp.Diff(k, again))
+	}
+}
+
+// TestNewElsewhere checks that a Cluster on another infrastructure has a Kluster without OpenStack, for good.
+func TestNewElsewhere(t *testing.T) {
+	s := source(t, elsewhere)
+	k := s.New()
+	want := kubernikusv1.KlusterSpec{Name: "web", ClusterCIDR: new(""), NoCloud: true, SecretRef: kubernikusv1.SecretReference{
+		Name: "web-kubeconfig", Kubeconfig: &kubernikusv1.KubeconfigReference{Name: "web-kubeconfig"},
+	}}
+	if diff := cmp.Diff(want, k.Spec); diff != "" {
+		t.Error(diff)
+	}
+	kubernikusv1.NormalizeKluster(k)
+	kubernikusv1.DefaultNames(k)
+	if errs := validation.ValidateKluster(k); len(errs) > 0 {
+		t.Errorf("the API server rejects it: %v", errs)
+	}
+	if got := k.SecretNames(); !slices.Equal(got, []string{"web-kubeconfig"}) {
+		t.Errorf("Secrets = %v", got)
+	}
+	if again := k.DeepCopy(); s.Update(again) != nil || !cmp.Equal(k, again) {
+		t.Errorf("a second update changes it:\n%s", cmp.Diff(k, again))
+	}
+	if got := source(t).Update(k); !slices.Equal(got, []string{"spec.noCloud"}) || k.Spec.SecretRef.Cloud != nil {
+		t.Errorf("on OpenStack later, it differs in %v: %+v", got, k.Spec)
+	}
+	on := source(t).New()
+	if got := s.Update(on); !slices.Equal(got, []string{"spec.noCloud"}) || on.Spec.SecretRef.Cloud == nil {
+		t.Errorf("on another infrastructure later, it differs in %v: %+v", got, on.Spec)
 	}
 }
 

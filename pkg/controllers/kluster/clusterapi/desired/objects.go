@@ -89,8 +89,16 @@ type Cluster struct {
 	// NeverInitialized reports that Cluster API found no control plane to be initialized so far. A Cluster that it has not checked yet, as
 	// after a move, reports nothing.
 	NeverInitialized bool
+	// Initialized reports that the control plane served once.
+	Initialized bool
 	// Invalid is why it could not be read; nothing else is known then.
 	Invalid error
+}
+
+// OnOpenStack reports whether the infrastructure is that of OpenStack, or not known yet. That of every other provider is not looked at.
+func (c *Cluster) OnOpenStack() bool {
+	i := c.Infrastructure
+	return i.Kind == "" || i.Kind == KindOpenStackCluster && i.Group == InfrastructureGroup
 }
 
 // Reference names an object in the namespace of its Cluster.
@@ -139,12 +147,13 @@ const conditionInitialized = "ControlPlaneInitialized"
 
 // neverInitialized reports whether Cluster API has found that there was no control plane yet.
 func (o *clusterObject) neverInitialized() bool {
-	if o.Status.ControlPlaneReady || o.Status.Initialization.ControlPlaneInitialized {
-		return false
-	}
-	return slices.ContainsFunc(o.Status.Conditions, func(c Condition) bool {
+	return !o.initialized() && slices.ContainsFunc(o.Status.Conditions, func(c Condition) bool {
 		return c.Type == conditionInitialized && c.Status == string(metav1.ConditionFalse)
 	})
+}
+
+func (o *clusterObject) initialized() bool {
+	return o.Status.ControlPlaneReady || o.Status.Initialization.ControlPlaneInitialized
 }
 
 // ClusterOf returns what is kept of a Cluster.
@@ -162,7 +171,7 @@ func ClusterOf(content map[string]any) *Cluster {
 		HasTopology: spec.Topology != nil, Labels: m.Labels, PodRanges: spec.ClusterNetwork.Pods.CIDRBlocks,
 		Infrastructure: Reference{Group: spec.InfrastructureRef.APIGroup, Kind: spec.InfrastructureRef.Kind, Name: spec.InfrastructureRef.Name},
 		ClusterName:    m.Annotations[AnnotationClusterName], CSIClusterID: m.Annotations[AnnotationCSIClusterID],
-		CustomCNI: m.Annotations[AnnotationCustomCNI], NeverInitialized: o.neverInitialized(),
+		CustomCNI: m.Annotations[AnnotationCustomCNI], NeverInitialized: o.neverInitialized(), Initialized: o.initialized(),
 	}
 	if c.Deleting {
 		c.DeletedAt = m.DeletionTimestamp.Time
