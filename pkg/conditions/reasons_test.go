@@ -29,7 +29,7 @@ var writers = map[string]struct {
 			"apis/kubernikus/v1", "openstack", "controllers/kluster", "controllers/kluster/lifecycle", "controllers/kluster/routegc", "controllers/kluster/announce",
 			"controllers/kluster/deorbit", "controllers/kluster/workload",
 		},
-		"Ambiguous Announced Announcing Annotated Canceled Conflict Deorbited Failed FieldsIgnored Granted IncompleteAnswer Insecure " +
+		"Ambiguous Announced Announcing Annotated Canceled CleanInCluster Conflict Deorbited Failed FieldsIgnored Granted IncompleteAnswer Insecure " +
 			"Leftovers NoAPIServer NoOrphans NoProof QuotaExceeded RateLimited Reachable Running SameClusterFirst Unidentified Unreachable Usable Withdrawing",
 	},
 	"DiscoveryBackend": {

@@ -3215,6 +3215,13 @@ func schema_pkg_apis_kubernikus_v1_SeenSnapshot(ref common.ReferenceCallback) co
 							Format:      "",
 						},
 					},
+					"gone": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Gone reports whether its VolumeSnapshotContent no longer existed in the cluster when it was last checked.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"id"},
 			},
@@ -3269,6 +3276,13 @@ func schema_pkg_apis_kubernikus_v1_SeenVolume(ref common.ReferenceCallback) comm
 					"share": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Share reports that it is a share of Manila, and not a volume of Cinder.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"gone": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Gone reports whether neither its PersistentVolume nor its claim existed in the cluster when they were last checked.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -1802,6 +1802,14 @@ func (m *SeenSnapshot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	var l int
 	_ = l
 	i--
+	if m.Gone {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x30
+	i--
 	if m.Share {
 		dAtA[i] = 1
 	} else {
@@ -1852,6 +1860,14 @@ func (m *SeenVolume) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i--
+	if m.Gone {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x38
 	i--
 	if m.Share {
 		dAtA[i] = 1
@@ -2533,6 +2549,7 @@ func (m *SeenSnapshot) Size() (n int) {
 	l = len(m.Standing)
 	n += 1 + l + sovGenerated(uint64(l))
 	n += 2
+	n += 2
 	return n
 }
 
@@ -2552,6 +2569,7 @@ func (m *SeenVolume) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.ServerID)
 	n += 1 + l + sovGenerated(uint64(l))
+	n += 2
 	n += 2
 	return n
 }
@@ -2994,6 +3012,7 @@ func (this *SeenSnapshot) String() string {
 		`DeletionPolicy:` + fmt.Sprintf("%v", this.DeletionPolicy) + `,`,
 		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
 		`Share:` + fmt.Sprintf("%v", this.Share) + `,`,
+		`Gone:` + fmt.Sprintf("%v", this.Gone) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3009,6 +3028,7 @@ func (this *SeenVolume) String() string {
 		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
 		`ServerID:` + fmt.Sprintf("%v", this.ServerID) + `,`,
 		`Share:` + fmt.Sprintf("%v", this.Share) + `,`,
+		`Gone:` + fmt.Sprintf("%v", this.Gone) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -9021,6 +9041,26 @@ func (m *SeenSnapshot) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Share = bool(v != 0)
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Gone", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Gone = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -9251,6 +9291,26 @@ func (m *SeenVolume) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Share = bool(v != 0)
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Gone", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Gone = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

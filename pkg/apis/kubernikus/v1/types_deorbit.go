@@ -176,6 +176,9 @@ type SeenVolume struct {
 	// Share reports that it is a share of Manila, and not a volume of Cinder.
 	// +optional
 	Share bool `json:"share,omitempty" protobuf:"varint,6,opt,name=share"`
+	// Gone reports whether neither its PersistentVolume nor its claim existed in the cluster when they were last checked.
+	// +optional
+	Gone bool `json:"gone,omitempty" protobuf:"varint,7,opt,name=gone"`
 }
 
 // SeenSnapshot is a snapshot of a Cinder volume or of a share of Manila that was seen in the workload cluster.
@@ -197,6 +200,9 @@ type SeenSnapshot struct {
 	// Share reports that it is a snapshot of a share of Manila, and not of a volume of Cinder.
 	// +optional
 	Share bool `json:"share,omitempty" protobuf:"varint,5,opt,name=share"`
+	// Gone reports whether its VolumeSnapshotContent no longer existed in the cluster when it was last checked.
+	// +optional
+	Gone bool `json:"gone,omitempty" protobuf:"varint,6,opt,name=gone"`
 }
 
 // SeenService is a Service of type LoadBalancer, or an Ingress of the Octavia ingress controller, that was seen in the

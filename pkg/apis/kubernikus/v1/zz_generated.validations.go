@@ -2303,6 +2303,7 @@ func Validate_SeenSnapshot(
 	}
 
 	// field SeenSnapshot.Share has no validation
+	// field SeenSnapshot.Gone has no validation
 	return errs
 }
 
@@ -2376,6 +2377,7 @@ func Validate_SeenVolume(
 
 	// field SeenVolume.ServerID has no validation
 	// field SeenVolume.Share has no validation
+	// field SeenVolume.Gone has no validation
 	return errs
 }
 

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
@@ -200,10 +199,11 @@ func (p *step) over() bool {
 // endedUnread is why the state of a cluster is unknown whose Deorbit ended before stage Freeze was complete.
 const endedUnread = "Deorbit ended before what exists in the cluster was read"
 
-// cutShort enters Release, whatever is left. A cluster of which not everything was read may run, and use all that is in OpenStack.
+// cutShort enters Release, whatever is left. A cluster of which not everything was read may run, and use all that is in OpenStack. Where
+// there is none, each stage in the cluster is needed to know what is left.
 func (p *step) cutShort() {
-	isUnread := p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitFreeze
-	if isUnread && p.cloud && p.ClusterRefused == "" && !p.machinesDeleted() && !p.isUnborn() {
+	isUnread := p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitFreeze || !p.cloud && isInCluster(p.Stage)
+	if isUnread && p.workload && p.ClusterRefused == "" && !p.machinesDeleted() && !p.isUnborn() {
 		p.ClusterRefused = endedUnread
 	}
 	p.enter(kubernikusv1.DeorbitRelease)
@@ -253,32 +253,6 @@ func (p *step) enter(which kubernikusv1.DeorbitStage) {
 		}
 	}
 	p.report(false, eventStage, string(which)+" begins")
-}
-
-// end releases the Kluster. Failed is why the last check of OpenStack could not report what is left there.
-func (p *step) end(failed *failure) {
-	p.Remaining = slices.DeleteFunc(p.Remaining, cluster.IsFreeze) // nothing that the cluster made
-	if failed != nil {
-		p.Remaining = append(slices.DeleteFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return o.Kind == projectKind }),
-			kubernikusv1.DeorbitObject{Kind: projectKind, ID: p.project,
-				Reason: "it could not be checked, more may be left there: " + failed.message})
-	}
-	switch {
-	case p.selfDestruct:
-		p.action.ends = endsSelfDestruct
-		p.report(true, eventSelfDestruct, "the annotation "+kubernikusv1.SelfDestructAnnotation+" ends it: what is left stays")
-	case len(p.Remaining)+len(p.Undecided) > 0:
-		p.action.ends = endsLeftovers
-		if p.over() && len(p.Remaining) > 0 {
-			after := fmt.Sprintf("%s after it began", p.timeout)
-			if p.since(p.StartedAt) < p.timeout {
-				after = fmt.Sprintf("%s after the machines of the cluster were deleted", p.verifyTimeout)
-			}
-			p.report(true, eventSelfDestruct, "it ends "+after+": what is left stays")
-		}
-	default:
-		p.action.ends = endsClean
-	}
 }
 
 func (p *step) report(warning bool, reason, message string) {

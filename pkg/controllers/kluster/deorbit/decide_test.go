@@ -39,6 +39,15 @@ func usual() settings {
 	return settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, verifyTimeout: 4 * time.Hour, cloud: true, workload: true, project: "garden"}
 }
 
+// givenUp is a cluster that was given up.
+func givenUp(p *progress) { p.ClusterLost, p.ClusterID = "refused connection", "c1" }
+
+func seenVolume(id string, gone bool) func(*progress) {
+	return func(p *progress) {
+		p.SeenVolumes = append(p.SeenVolumes, kubernikusv1.SeenVolume{ID: id, Name: "pv-" + id, ReclaimPolicy: "Delete", Gone: gone})
+	}
+}
+
 func without(cloud, workload bool) settings {
 	s := usual()
 	s.cloud, s.workload = cloud, workload
@@ -215,8 +224,14 @@ func TestAdvance(t *testing.T) {
 		"no cloud, lost":                  {in(pods, unreachable(0), remaining(claim)), failed(pods, clusterFailure(errDown)), without(false, true), time.Hour, release, "", "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"neither":                         {in(drain), showed(drain), without(false, false), 0, release, "", "DeorbitStage", nil},
 		"the cloud disappeared meanwhile": {in(verify), nil, without(false, true), 0, release, "", "DeorbitStage", nil},
-		"no cloud, the end":               {in(release), withdrawn(nil), without(false, true), 0, release, endsClean, "", nil},
-		"no cloud, left":                  {in(release, remaining(claim)), withdrawn(nil), without(false, true), 0, release, endsLeftovers, "", []kubernikusv1.DeorbitObject{claim}},
+		"no cloud, the end":               {in(release), withdrawn(nil), without(false, true), 0, release, endsCleanInCluster, "", nil},
+		"no cloud, cut short":             {in(services), nil, without(false, true), 24 * time.Hour, release, "", "DeorbitStage", nil},
+		"no cloud, the end, lost": {in(release, givenUp, seenVolume("v1", false), seenVolume("v2", true)), withdrawn(nil), without(false, true), 0, release, endsLeftovers, "", []kubernikusv1.DeorbitObject{
+			{Kind: "Cluster", ID: "c1", Reason: "it could not be checked, more may be left: refused connection"},
+			{Kind: "PersistentVolume", Name: "pv-v1", ID: "v1", Reason: "it was not seen to be deleted, because the cluster could not be read to the end"},
+		}},
+		"a cloud, the end, lost": {in(release, givenUp, seenVolume("v1", false)), released(nil, nil), usual(), 0, release, endsClean, "", nil},
+		"no cloud, left":         {in(release, remaining(claim)), withdrawn(nil), without(false, true), 0, release, endsLeftovers, "", []kubernikusv1.DeorbitObject{claim}},
 
 		// An announcement that was created during the deletion, after Drain, is waited for like the rest.
 		"announced late":       {in(release), withdrawn(released(nil, nil), backend), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{backend}},

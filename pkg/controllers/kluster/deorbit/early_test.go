@@ -68,7 +68,9 @@ func TestCutShort(t *testing.T) {
 		"in Drain":             {drain, usual(), endedUnread},
 		"in Freeze":            {freeze, usual(), endedUnread},
 		"behind Freeze":        {pods, usual(), ""},
-		"without a cloud":      {drain, without(false, true), ""},
+		"without a cloud":      {drain, without(false, true), endedUnread},
+		"and behind Freeze":    {services, without(false, true), endedUnread},
+		"neither":              {drain, without(false, false), ""},
 		"it never came up":     {drain, unborn, ""},
 		"the machines are not": {drain, deletedMachines, ""},
 	} {

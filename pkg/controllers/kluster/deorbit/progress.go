@@ -38,8 +38,8 @@ type settings struct {
 }
 
 // settingsOf returns the settings of a Kluster: its own, else those of the configuration. Data is that of its Secret, nil when
-// there is none. Without a cloud there is nothing to wait for in a cluster that nothing leads to; with one, the kubeconfig may
-// still come.
+// there is none. Without a cloud there is nothing to wait for in a cluster that nothing ever led to; with one, or where it is known
+// that there is a cluster, the kubeconfig may still come.
 func settingsOf(k *kubernikusv1.Kluster, all configv1alpha1.KlusterConfiguration, data map[string][]byte) settings {
 	spec, config, project := &k.Spec.Deorbit, all.Deorbit, ""
 	if k.Status.Openstack != nil {
@@ -52,7 +52,7 @@ func settingsOf(k *kubernikusv1.Kluster, all configv1alpha1.KlusterConfiguration
 		verifyTimeout:         all.ClusterAPI.VerifyTimeout.Duration,
 		routesResync:          routesResync(config.PollInterval.Duration),
 		cloud:                 !k.Spec.NoCloud,
-		workload:              !k.Spec.NoCloud || kluster.HasWorkload(data),
+		workload:              !k.Spec.NoCloud || kluster.HasWorkload(data) || k.ClusterID() != "" || k.MachinesOf() != "",
 		machines:              k.MachinesOf(),
 		neverCameUp:           k.NeverCameUp(),
 		project:               project,
@@ -141,15 +141,6 @@ func (p progress) copy() progress {
 func (p progress) isUnfrozen() bool {
 	return p.ClusterLost == "" && slices.ContainsFunc(p.Remaining, cluster.IsFreeze)
 }
-
-type ending string
-
-const (
-	endsClean        ending = "clean"
-	endsLeftovers    ending = "leftovers"
-	endsSelfDestruct ending = "self-destruct"
-	endsDetached     ending = "detached"
-)
 
 // action is what follows a step, besides that its progress is written down.
 type action struct {

@@ -37,11 +37,11 @@ func recordSeen(status *kubernikusv1.DeorbitStatus, seen stage.Seen) bool {
 	volumes := upsert(&status.SeenVolumes, seen.Volumes, func(v kubernikusv1.SeenVolume) string { return v.ID },
 		func(v kubernikusv1.SeenVolume) bool {
 			return v.ReclaimPolicy != string(kubernikusv1.DeletionPolicyDelete)
-		}, func(v *kubernikusv1.SeenVolume) { v.Standing, v.ServerID = "", "" })
+		}, func(v *kubernikusv1.SeenVolume) { v.Standing, v.ServerID, v.Gone = "", "", false })
 	snapshots := upsert(&status.SeenSnapshots, seen.Snapshots, func(s kubernikusv1.SeenSnapshot) string { return s.ID },
 		func(s kubernikusv1.SeenSnapshot) bool {
 			return s.DeletionPolicy != string(kubernikusv1.DeletionPolicyDelete)
-		}, func(s *kubernikusv1.SeenSnapshot) { s.Standing = "" })
+		}, func(s *kubernikusv1.SeenSnapshot) { s.Standing, s.Gone = "", false })
 	services := upsert(&status.SeenServices, seen.Services, func(s kubernikusv1.SeenService) string { return s.UID },
 		func(s kubernikusv1.SeenService) bool { return s.KeepFloatingIP }, func(s *kubernikusv1.SeenService) { s.Standing, s.Gone = "", false })
 	status.ClusterName, status.CSIClusterID = cmp.Or(seen.ClusterName, status.ClusterName), cmp.Or(seen.CSIClusterID, status.CSIClusterID)

@@ -130,17 +130,23 @@ func TestCondition(t *testing.T) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
-	done := doneCondition(&kubernikusv1.DeorbitStatus{})
-	left := doneCondition(&kubernikusv1.DeorbitStatus{Remaining: []kubernikusv1.DeorbitObject{volume}})
+	doneWith := func(status kubernikusv1.DeorbitStatus) metav1.Condition {
+		return doneCondition(&kubernikusv1.Kluster{Status: kubernikusv1.KlusterStatus{Deorbit: &status}})
+	}
+	done, left := doneWith(kubernikusv1.DeorbitStatus{}), doneWith(kubernikusv1.DeorbitStatus{Remaining: []kubernikusv1.DeorbitObject{volume}})
 	if done.Status != "True" || done.Reason != reasonDone || left.Status != "True" || left.Reason != reasonLeftovers || !strings.Contains(left.Message, "0f1e") {
 		t.Errorf("got %+v and %+v", done, left)
 	}
 	unseen := kubernikusv1.DeorbitObject{Kind: "Volume", ID: "0f1e", Reason: "never seen in the cluster, and spec.deorbit.unseenVolumes is Retain"}
-	undecided := doneCondition(&kubernikusv1.DeorbitStatus{Undecided: []kubernikusv1.DeorbitObject{unseen}})
+	undecided := doneWith(kubernikusv1.DeorbitStatus{Undecided: []kubernikusv1.DeorbitObject{unseen}})
 	const want = "the Kluster is released, and a user has to decide about status.deorbit.undecided: 1 remains: " +
 		"Volume 0f1e: never seen in the cluster, and spec.deorbit.unseenVolumes is Retain"
 	if undecided.Reason != reasonLeftovers || undecided.Message != want {
 		t.Errorf("condition of what is undecided = %s: %s, want %s: %s", undecided.Reason, undecided.Message, reasonLeftovers, want)
+	}
+	elsewhere := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud, k.Status.Deorbit = true, &kubernikusv1.DeorbitStatus{} })
+	if got := doneCondition(elsewhere); got.Status != "True" || got.Reason != reasonCleanInCluster {
+		t.Errorf("without OpenStack, condition = %s/%s, want True/%s", got.Status, got.Reason, reasonCleanInCluster)
 	}
 	for name, want := range map[string]string{"": "", "groundskeeper.io/paused": reasonPaused, kubernikusv1.TerminationProtectionAnnotation: reasonProtected} {
 		got := pausedBy(klustertest.Kluster("k", klustertest.Annotated(name)))
@@ -172,6 +178,11 @@ func TestSettings(t *testing.T) {
 	if !settingsOf(k, config, map[string][]byte{"kubeconfig": []byte("x")}).workload {
 		t.Error("the workload cluster is left out")
 	}
+	identified := k.DeepCopy()
+	identified.Status.Identity = &kubernikusv1.KlusterIdentity{ClusterID: "c1"}
+	if !settingsOf(identified, config, nil).workload {
+		t.Error("a workload cluster that is known is left out when its Secret does not exist")
+	}
 	if got := policiesOf(k, config.Deorbit); got != (stage.Policies{PersistentVolumes: "Retain", LoadBalancers: "Retain", FloatingIPs: "Retain", Snapshots: "Retain", UnseenVolumes: "Delete"}) {
 		t.Errorf("got %+v", got)
 	}
@@ -188,8 +199,8 @@ func TestAppliedIsWhole(t *testing.T) {
 	want := kubernikusv1.DeorbitStatus{
 		StartedAt: &now, LastProgressAt: &now, StageStartedAt: &now, UnreachableSince: &now, VerifyStartedAt: &now, Stage: kubernikusv1.DeorbitVerify,
 		Remaining: object, Retained: object, Undecided: object, ClusterName: "a", CSIClusterID: "b", ClusterID: "i", ClusterLost: "c", ClusterRefused: "d",
-		SeenVolumes:   []kubernikusv1.SeenVolume{{ID: "1", Name: "v", ReclaimPolicy: "Delete", Standing: "Present", ServerID: "s", Share: true}},
-		SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1", Name: "v", DeletionPolicy: "Delete", Standing: "Present", Share: true}},
+		SeenVolumes:   []kubernikusv1.SeenVolume{{ID: "1", Name: "v", ReclaimPolicy: "Delete", Standing: "Present", ServerID: "s", Share: true, Gone: true}},
+		SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1", Name: "v", DeletionPolicy: "Delete", Standing: "Present", Share: true, Gone: true}},
 		SeenServices: []kubernikusv1.SeenService{{UID: "u", Namespace: "n", Name: "s", KeepFloatingIP: true, LoadBalancerID: "l", Address: "1.2.3.4",
 			Standing: "Present", Finalized: true, Gone: true, Ingress: true}},
 	}

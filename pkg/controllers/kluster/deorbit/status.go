@@ -56,9 +56,10 @@ const (
 	// maxListed is how many objects a list in the status has at most; one more entry then reports how many there are besides.
 	maxListed = 500
 	moreKind  = "More"
-	// reasonDone and reasonLeftovers are the reasons of the condition when it is True.
-	reasonDone      = "Deorbited"
-	reasonLeftovers = "Leftovers"
+	// These are the reasons of the condition when it is True.
+	reasonDone           = "Deorbited"
+	reasonCleanInCluster = "CleanInCluster"
+	reasonLeftovers      = "Leftovers"
 )
 
 // describe returns an object as users read it, with the reason.
@@ -135,14 +136,17 @@ func pausedBy(k *kubernikusv1.Kluster) *metav1.Condition {
 }
 
 // doneCondition returns the condition of a Kluster that is released and that others still keep.
-func doneCondition(status *kubernikusv1.DeorbitStatus) metav1.Condition {
-	switch {
+func doneCondition(k *kubernikusv1.Kluster) metav1.Condition {
+	switch status := k.Status.Deorbit; {
 	case len(status.Remaining) > 0:
 		return deorbited(metav1.ConditionTrue, reasonLeftovers,
 			"the Kluster is released, and status.deorbit.remaining is left: "+summaryOf(status.Remaining))
 	case len(status.Undecided) > 0:
 		return deorbited(metav1.ConditionTrue, reasonLeftovers,
 			"the Kluster is released, and a user has to decide about status.deorbit.undecided: "+summaryOf(status.Undecided))
+	case k.Spec.NoCloud:
+		return deorbited(metav1.ConditionTrue, reasonCleanInCluster, "every claim, snapshot and load balancer that the cluster had has been "+
+			"deleted by its controllers: what they left outside of the cluster was not checked")
 	}
 	return deorbited(metav1.ConditionTrue, reasonDone, "nothing of the cluster is left")
 }
@@ -197,7 +201,7 @@ func (r *reconciler) conclude(ctx context.Context, k *kubernikusv1.Kluster) erro
 	if k == nil || !isGoing(k) || k.Status.Deorbit == nil || k.Detached() {
 		return nil
 	}
-	conditions, changed := kluster.Conditions(k, []metav1.Condition{doneCondition(k.Status.Deorbit)}, r.clock.Now())
+	conditions, changed := kluster.Conditions(k, []metav1.Condition{doneCondition(k)}, r.clock.Now())
 	if !changed {
 		return nil
 	}

@@ -21,7 +21,7 @@ func NewMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		klusters: f.GaugeVec("groundskeeper_deorbit_klusters", "Klusters that are being torn down, by stage.", "stage"),
 		finished: f.CounterVec("groundskeeper_deorbit_finished_total",
-			"Klusters that were released, by outcome: clean, leftovers, self-destruct or detached.", "outcome"),
+			"Klusters that were released, by outcome: clean, cleanInCluster, leftovers, self-destruct or detached.", "outcome"),
 		leftovers: f.CounterVec("groundskeeper_deorbit_leftovers_total", "Objects that were left over when a Kluster was released, by kind.", "kind"),
 		deleted:   f.CounterVec("groundskeeper_deorbit_deleted_total", "Objects whose deletion Deorbit requested, by kind.", "kind"),
 		failures: f.CounterVec("groundskeeper_deorbit_failures_total",
@@ -29,7 +29,7 @@ func NewMeters(registry prometheus.Registerer) (*meters, error) {
 		duration: f.Histogram("groundskeeper_deorbit_duration_seconds", "How long Deorbit took, until the Kluster was released.",
 			[]float64{30, 60, 120, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}),
 	}
-	for _, ends := range []ending{endsClean, endsLeftovers, endsSelfDestruct, endsDetached} {
+	for _, ends := range []ending{endsClean, endsCleanInCluster, endsLeftovers, endsSelfDestruct, endsDetached} {
 		m.finished.WithLabelValues(string(ends)) // so that the first one shows as an increase
 	}
 	return m, f.Err()

@@ -85,12 +85,14 @@ func (c *Connection) inspect(
 		err = services()
 	case kubernikusv1.DeorbitWait:
 		err = inTurn(func() error { return c.claims(ctx, world) }, volumes, services, func() error {
-			if w.Policies.PersistentVolumes != kubernikusv1.DeletionPolicyDelete || !world.HasCinder() {
+			if w.Policies.PersistentVolumes != kubernikusv1.DeletionPolicyDelete || !world.HasCinder() && !w.EndsInCluster() {
 				return nil
 			}
 			return snapshots() // those that stay keep their volumes
 		})
-		trouble = nil // a matter of the stage Snapshots
+		if !w.EndsInCluster() {
+			trouble = nil // a matter of the stage Snapshots
+		}
 	}
 	return world, trouble, err
 }

@@ -34,6 +34,9 @@ type Work struct {
 	Began, Now time.Time
 }
 
+// EndsInCluster reports whether no later stage finds what the cluster leaves: there is no OpenStack project to look at.
+func (w Work) EndsInCluster() bool { return w.Kluster != nil && w.Kluster.Spec.NoCloud }
+
 // Policies report what becomes of which objects.
 type Policies struct {
 	PersistentVolumes, LoadBalancers, FloatingIPs, Snapshots, UnseenVolumes kubernikusv1.DeletionPolicy

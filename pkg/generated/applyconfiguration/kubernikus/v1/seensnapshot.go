@@ -25,6 +25,8 @@ type SeenSnapshotApplyConfiguration struct {
 	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
 	// Share reports that it is a snapshot of a share of Manila, and not of a volume of Cinder.
 	Share *bool `json:"share,omitempty"`
+	// Gone reports whether its VolumeSnapshotContent no longer existed in the cluster when it was last checked.
+	Gone *bool `json:"gone,omitempty"`
 }
 
 // SeenSnapshotApplyConfiguration constructs a declarative configuration of the SeenSnapshot type for use with
@@ -70,5 +72,13 @@ func (b *SeenSnapshotApplyConfiguration) WithStanding(value kubernikusv1.Standin
 // If called multiple times, the Share field is set to the value of the last call.
 func (b *SeenSnapshotApplyConfiguration) WithShare(value bool) *SeenSnapshotApplyConfiguration {
 	b.Share = &value
+	return b
+}
+
+// WithGone sets the Gone field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Gone field is set to the value of the last call.
+func (b *SeenSnapshotApplyConfiguration) WithGone(value bool) *SeenSnapshotApplyConfiguration {
+	b.Gone = &value
 	return b
 }

@@ -28,6 +28,8 @@ type SeenVolumeApplyConfiguration struct {
 	ServerID *string `json:"serverID,omitempty"`
 	// Share reports that it is a share of Manila, and not a volume of Cinder.
 	Share *bool `json:"share,omitempty"`
+	// Gone reports whether neither its PersistentVolume nor its claim existed in the cluster when they were last checked.
+	Gone *bool `json:"gone,omitempty"`
 }
 
 // SeenVolumeApplyConfiguration constructs a declarative configuration of the SeenVolume type for use with
@@ -81,5 +83,13 @@ func (b *SeenVolumeApplyConfiguration) WithServerID(value string) *SeenVolumeApp
 // If called multiple times, the Share field is set to the value of the last call.
 func (b *SeenVolumeApplyConfiguration) WithShare(value bool) *SeenVolumeApplyConfiguration {
 	b.Share = &value
+	return b
+}
+
+// WithGone sets the Gone field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Gone field is set to the value of the last call.
+func (b *SeenVolumeApplyConfiguration) WithGone(value bool) *SeenVolumeApplyConfiguration {
+	b.Gone = &value
 	return b
 }

@@ -80,6 +80,8 @@ var (
 const (
 	reasonRequested = "its deletion was requested"
 	reasonToRecord  = "it is recorded in the status first"
+	// reasonNotDeleted: an earlier stage could not delete it.
+	reasonNotDeleted = "it was not deleted"
 )
 
 // Reported returns an object in a report.

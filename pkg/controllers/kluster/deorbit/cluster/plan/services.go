@@ -70,7 +70,10 @@ func Wait(w *inventory.World, work stage.Work) Plan {
 	p.retainVolumes(w, work.Policies)
 	p.retainServices(w, work.Policies)
 	if deletes(work.Policies.PersistentVolumes) {
-		p.waitForVolumes(w, keptSnapshots(w, work.Policies))
+		p.waitForVolumes(w, work)
+		if work.EndsInCluster() {
+			p.waitForOthers(w, work.Policies)
+		}
 	}
 	if deletes(work.Policies.LoadBalancers) {
 		p.waitForServices(w, work)
@@ -79,10 +82,12 @@ func Wait(w *inventory.World, work stage.Work) Plan {
 }
 
 // waitForVolumes waits for the volumes that go, which those do not that have one of the kept snapshots.
-func (p *Plan) waitForVolumes(w *inventory.World, kept map[string]string) {
+func (p *Plan) waitForVolumes(w *inventory.World, work stage.Work) {
+	kept := keptSnapshots(w, work.Policies)
 	for _, v := range w.Volumes {
 		// Kubernetes does not retry the deletion of a Failed volume: Verify finds its volume in OpenStack.
-		if v.ID == "" || v.Policy() != string(corev1.PersistentVolumeReclaimDelete) || v.Phase == corev1.VolumeFailed {
+		isVerified := v.Phase == corev1.VolumeFailed && !work.EndsInCluster()
+		if v.ID == "" || v.Policy() != string(corev1.PersistentVolumeReclaimDelete) || isVerified {
 			continue
 		}
 		if content := kept[v.ID]; content != "" {
@@ -101,6 +106,32 @@ func (p *Plan) waitForVolumes(w *inventory.World, kept map[string]string) {
 	}
 }
 
+// waitForOthers waits for the claims and the snapshots that an earlier stage left behind, where nothing else finds what they stand for.
+func (p *Plan) waitForOthers(w *inventory.World, policies stage.Policies) {
+	for _, claim := range w.CinderClaims() {
+		p.remains(KindClaim, claim.Meta, claim.ID, standingReason(claim.Meta))
+	}
+	if !deletes(policies.Snapshots) {
+		return
+	}
+	for _, s := range w.CinderSnapshots() {
+		p.remains(KindSnapshot, s.Meta, "", standingReason(s.Meta))
+	}
+	for _, c := range w.CinderContents() {
+		if c.Delete {
+			p.remains(KindContent, c.Meta, c.Handle, standingReason(c.Meta))
+		}
+	}
+}
+
+// standingReason is why an object is still there.
+func standingReason(object inventory.Meta) string {
+	if object.Deleting() {
+		return waiting(object)
+	}
+	return reasonNotDeleted
+}
+
 func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 	there := map[types.UID]bool{}
 	for _, s := range w.Services {
@@ -109,10 +140,8 @@ func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 		case s.Class != "":
 		case s.Ingress && !deletes(work.Policies.FloatingIPs):
 			p.retains(KindIngress, s.Meta, "", reasonIngressAddress)
-		case s.Deleting():
-			p.remains(kindOf(s.Ingress), s.Meta, "", waiting(s.Meta))
-		case s.LoadBalancer:
-			p.remains(kindOf(s.Ingress), s.Meta, "", "it was not deleted")
+		case s.Deleting(), s.LoadBalancer:
+			p.remains(kindOf(s.Ingress), s.Meta, "", standingReason(s.Meta))
 		default:
 			p.remains(KindService, s.Meta, "", "its load balancer is not cleaned up: finalizer "+inventory.LoadBalancerFinalizer)
 		}

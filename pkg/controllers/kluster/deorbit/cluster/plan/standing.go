@@ -82,7 +82,7 @@ func volumesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 		_, deleted := before[v.ID]
 		hasClaim := slices.ContainsFunc(w.Claims, func(c inventory.Claim) bool { return c.Volume == v.Name && v.Name != "" })
 		if deleted && !hasClaim && (w.Listed.Claims || v.Standing == "") {
-			v.Standing = ""
+			v.Standing, v.Gone = "", w.Listed.Claims
 			s.Volumes = append(s.Volumes, v)
 		}
 	}
@@ -141,7 +141,7 @@ func snapshotsStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	}
 	for _, snapshot := range recorded.Snapshots {
 		if _, deleted := before[snapshot.ID]; deleted {
-			snapshot.Standing = ""
+			snapshot.Standing, snapshot.Gone = "", true
 			s.Snapshots = append(s.Snapshots, snapshot)
 		}
 	}
