@@ -86,6 +86,7 @@ func SetDefaults_KlusterConfiguration(obj *KlusterConfiguration) {
 	deorbit.APIUnavailableTimeout = cmp.Or(deorbit.APIUnavailableTimeout, &metav1.Duration{Duration: 2 * time.Minute})
 	deorbit.ServiceGracePeriod = cmp.Or(deorbit.ServiceGracePeriod, &metav1.Duration{Duration: 2 * time.Minute})
 	deorbit.PollInterval = cmp.Or(deorbit.PollInterval, &metav1.Duration{Duration: 15 * time.Second})
+	deorbit.CSIDrivers, deorbit.LoadBalancerClasses = listOr(deorbit.CSIDrivers), listOr(deorbit.LoadBalancerClasses)
 	gc.Enabled = cmp.Or(gc.Enabled, new(true))
 	gc.Interval = cmp.Or(gc.Interval, &metav1.Duration{Duration: 5 * time.Minute})
 	gc.ConfirmAfter = cmp.Or(gc.ConfirmAfter, &metav1.Duration{Duration: 30 * time.Second})

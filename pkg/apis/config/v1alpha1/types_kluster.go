@@ -51,6 +51,12 @@ type DeorbitConfiguration struct {
 	ServiceGracePeriod *metav1.Duration `json:"serviceGracePeriod"`
 	// PollInterval is the time between two checks of what Deorbit waits for, with a jitter of up to a tenth.
 	PollInterval *metav1.Duration `json:"pollInterval"`
+	// CSIDrivers are further drivers, and provisioners, whose volumes are deleted with their claims in clusters without OpenStack, and whose
+	// snapshots are. Those of all others are left over.
+	CSIDrivers []string `json:"csiDrivers"`
+	// LoadBalancerClasses are the spec.loadBalancerClass of further Services that are deleted in clusters without OpenStack. Services without a
+	// class are.
+	LoadBalancerClasses []string `json:"loadBalancerClasses"`
 }
 
 // RouteGCConfiguration configures the removal of orphaned routes, unless the Kluster specifies it.

@@ -269,6 +269,16 @@ func (in *DeorbitConfiguration) DeepCopyInto(out *DeorbitConfiguration) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.CSIDrivers != nil {
+		in, out := &in.CSIDrivers, &out.CSIDrivers
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.LoadBalancerClasses != nil {
+		in, out := &in.LoadBalancerClasses, &out.LoadBalancerClasses
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -140,6 +140,8 @@ func validateKluster(config *v1alpha1.KlusterConfiguration, path *field.Path) fi
 	errs = append(errs, atLeast(time.Second, deorbit.APIUnavailableTimeout, deorbitPath.Child("apiUnavailableTimeout"))...)
 	errs = append(errs, atLeast(0, deorbit.ServiceGracePeriod, deorbitPath.Child("serviceGracePeriod"))...)
 	errs = append(errs, atLeast(time.Second, deorbit.PollInterval, deorbitPath.Child("pollInterval"))...)
+	errs = append(errs, each(deorbit.CSIDrivers, deorbitPath.Child("csiDrivers"), by(validation.IsQualifiedName))...)
+	errs = append(errs, each(deorbit.LoadBalancerClasses, deorbitPath.Child("loadBalancerClasses"), by(validation.IsQualifiedName))...)
 	gc, gcPath := &config.RouteGC, path.Child("routeGC")
 	errs = append(errs, atLeast(time.Second, gc.Interval, gcPath.Child("interval"))...)
 	errs = append(errs, atLeast(0, gc.ConfirmAfter, gcPath.Child("confirmAfter"))...)

@@ -125,6 +125,9 @@ func (c check) run(ctx context.Context) observed {
 	}
 	work := c.work
 	work.Kluster, work.Policies, work.Now = k, policiesOf(k, c.config.Deorbit), c.clock.Now()
+	if work.EndsInCluster() {
+		work.Drivers, work.LoadBalancerClasses = c.config.Deorbit.CSIDrivers, c.config.Deorbit.LoadBalancerClasses
+	}
 	at.ClusterName, at.CSIClusterID = cloud.NamesOf(work)
 	held, err := c.held(ctx, k, at)
 	if changed := changedHold(c.target, at.ID); changed != nil {

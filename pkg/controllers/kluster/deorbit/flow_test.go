@@ -357,6 +357,32 @@ func TestNothingInstalled(t *testing.T) {
 	}
 }
 
+// TestListedDrivers checks that the drivers and classes of the configuration count in clusters without OpenStack only: nothing looks for
+// their volumes and load balancers there.
+func TestListedDrivers(t *testing.T) {
+	for name, noCloud := range map[string]bool{"on OpenStack": false, "elsewhere": true} {
+		t.Run(name, func(t *testing.T) {
+			k := deleted("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = noCloud })
+			f := newFlow(t, k, secretOf("k-secret"))
+			f.r.config.Deorbit.CSIDrivers, f.r.config.Deorbit.LoadBalancerClasses = []string{"ebs.csi.aws.com"}, []string{"service.k8s.aws/nlb"}
+			seen := false
+			f.respond(func(_ context.Context, c call) (stage.Report, error) {
+				if !isInCluster(c.stage) {
+					return stage.Report{}, nil
+				}
+				seen = true
+				if listed := len(c.work.Drivers) == 1 && len(c.work.LoadBalancerClasses) == 1; listed != noCloud {
+					t.Errorf("%s: drivers = %v, classes = %v", c.stage, c.work.Drivers, c.work.LoadBalancerClasses)
+				}
+				return stage.Report{}, nil
+			})
+			if f.turn(k); !seen {
+				t.Error("nothing was checked")
+			}
+		})
+	}
+}
+
 // TestAnnouncedLate checks that, if a Kluster is deleted while it is being announced, an announcement after Drain is withdrawn
 // before the finalizer is removed.
 func TestAnnouncedLate(t *testing.T) {

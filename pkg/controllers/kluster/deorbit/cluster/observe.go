@@ -22,12 +22,12 @@ import (
 )
 
 // volumes reads the PersistentVolumes, and the servers that those of Cinder are attached to.
-func (c *Connection) volumes(ctx context.Context, world *inventory.World) (err error) {
-	world.Volumes, err = whole(ctx, c.kube.CoreV1().PersistentVolumes().List, all(inventory.VolumeOf))
-	world.Listed.Volumes = err == nil
-	if err := c.listed(ctx, coreAPI, "persistentvolumes", err); err != nil {
-		return err
+func (c *Connection) volumes(ctx context.Context, world *inventory.World) error {
+	volumes, err := whole(ctx, c.kube.CoreV1().PersistentVolumes().List, all(inventory.VolumeOf))
+	if err != nil {
+		return c.listed(ctx, coreAPI, "persistentvolumes", err)
 	}
+	world.SetVolumes(volumes)
 	if !slices.ContainsFunc(world.Volumes, func(v inventory.Volume) bool { return v.ID != "" }) {
 		return nil
 	}
@@ -94,20 +94,22 @@ func (c *Connection) pods(ctx context.Context, world *inventory.World) (err erro
 }
 
 // services reads the Services and the Ingresses, and remembers which of them have the finalizer of a cloud provider.
-func (c *Connection) services(ctx context.Context, world *inventory.World) (err error) {
+func (c *Connection) services(ctx context.Context, world *inventory.World) error {
 	ingresses, err := whole(ctx, c.kube.NetworkingV1().Ingresses(metav1.NamespaceAll).List, inventory.IngressOf)
 	if err := c.listed(ctx, "/apis/networking.k8s.io/v1", "ingresses", err); err != nil {
 		return err
 	}
-	world.Services, err = whole(ctx, c.kube.CoreV1().Services(metav1.NamespaceAll).List, inventory.ServiceOf)
-	world.Listed.Services = err == nil
-	for _, s := range world.Services {
+	services, err := whole(ctx, c.kube.CoreV1().Services(metav1.NamespaceAll).List, inventory.ServiceOf)
+	if err != nil {
+		return c.listed(ctx, coreAPI, "services", err)
+	}
+	for _, s := range services {
 		if s.Finalized() {
 			c.finalized[s.UID] = true
 		}
 	}
-	world.Services = append(world.Services, ingresses...)
-	return c.listed(ctx, coreAPI, "services", err)
+	world.SetServices(services, ingresses)
+	return nil
 }
 
 // snapshotVersions are those of the snapshots' API that there are, the best first.

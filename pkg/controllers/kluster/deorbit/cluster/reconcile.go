@@ -66,7 +66,7 @@ func planFor(s kubernikusv1.DeorbitStage, world *inventory.World, w stage.Work) 
 func (c *Connection) inspect(
 	ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work,
 ) (world *inventory.World, trouble []kubernikusv1.DeorbitObject, err error) {
-	world = &inventory.World{Finalized: c.finalized}
+	world = &inventory.World{Finalized: c.finalized, Drivers: w.Drivers, LoadBalancerClasses: w.LoadBalancerClasses}
 	volumes := func() error { return c.volumes(ctx, world) }
 	services := func() error { return c.services(ctx, world) }
 	snapshots := func() (err error) {
@@ -85,7 +85,7 @@ func (c *Connection) inspect(
 		err = services()
 	case kubernikusv1.DeorbitWait:
 		err = inTurn(func() error { return c.claims(ctx, world) }, volumes, services, func() error {
-			if w.Policies.PersistentVolumes != kubernikusv1.DeletionPolicyDelete || !world.HasCinder() && !w.EndsInCluster() {
+			if w.Policies.PersistentVolumes != kubernikusv1.DeletionPolicyDelete || !world.HasOwn() && !w.EndsInCluster() {
 				return nil
 			}
 			return snapshots() // those that stay keep their volumes
@@ -115,7 +115,7 @@ func (c *Connection) checkClaims(ctx context.Context, world *inventory.World, po
 	if err := c.claims(ctx, world); err != nil {
 		return err
 	}
-	if err := c.volumes(ctx, world); err != nil || !world.HasCinder() {
+	if err := c.volumes(ctx, world); err != nil || !world.HasOwn() {
 		return err
 	}
 	return c.pods(ctx, world)

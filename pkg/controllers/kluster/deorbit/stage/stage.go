@@ -16,6 +16,9 @@ type Work struct {
 	// Kluster is the Kluster as the API server has it. It is only read.
 	Kluster  *kubernikusv1.Kluster
 	Policies Policies
+	// Drivers and LoadBalancerClasses are further ones whose volumes, snapshots and load balancers are deleted in the cluster. No later stage
+	// finds them in OpenStack.
+	Drivers, LoadBalancerClasses []string
 	// Recorded is what the status reports was seen in the workload cluster, this and earlier stages together. A volume, a snapshot
 	// or a Service that is not in it yet is reported and not deleted: what is deleted first and recorded later is lost when the
 	// process ends in between.

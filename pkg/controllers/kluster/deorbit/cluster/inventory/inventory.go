@@ -105,10 +105,13 @@ type Listed struct{ Claims, Volumes, Snapshots, Services bool }
 
 // World has the objects that one check has listed. It contains only the kinds that the stage needs.
 type World struct {
-	Volumes []Volume
-	Claims  []Claim
-	Classes []Class
-	Pods    []Pod
+	// Drivers are further drivers whose volumes and snapshots are deleted, besides those of OpenStack, and LoadBalancerClasses further classes
+	// of Services whose load balancers are.
+	Drivers, LoadBalancerClasses []string
+	Volumes                      []Volume
+	Claims                       []Claim
+	Classes                      []Class
+	Pods                         []Pod
 	// Ready has the nodes that are.
 	Ready map[string]bool
 	// SnapshotVersion is the version in which the API of snapshots is served.
@@ -151,6 +154,16 @@ func ServiceOf(service *corev1.Service) (kept Service, ok bool) {
 		BalancerID: service.Annotations[LoadBalancerIDAnnotation], Address: addressOf(service),
 	}
 	return kept, kept.LoadBalancer || kept.Finalized()
+}
+
+// SetServices sets the Services of a complete list, and Ingresses.
+func (w *World) SetServices(listed, ingresses []Service) {
+	for i := range listed {
+		if s := &listed[i]; slices.Contains(w.LoadBalancerClasses, s.Class) {
+			s.Class = "" // no other provider's
+		}
+	}
+	w.Services, w.Listed.Services = append(listed, ingresses...), true
 }
 
 // nip ends hostnames that begin with the address that they resolve to: what the cloud provider writes for the PROXY protocol.

@@ -58,7 +58,7 @@ func TestVolumeOf(t *testing.T) {
 	}
 }
 
-func TestCinderClaims(t *testing.T) {
+func TestOwnClaims(t *testing.T) {
 	now := time.Now()
 	claim := func(change func(*corev1.PersistentVolumeClaim)) Claim {
 		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{}}}
@@ -117,14 +117,14 @@ func TestCinderClaims(t *testing.T) {
 		}, false, ""},
 	} {
 		w := World{Volumes: volumes, Classes: c.classes, Claims: []Claim{claim(c.change)}}
-		found := w.CinderClaims()
+		found := w.OwnClaims()
 		if (len(found) == 1) != c.own || c.own && found[0].ID != c.id {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
 }
 
-func TestHasCinder(t *testing.T) {
+func TestHasOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		world World
 		want  bool
@@ -134,7 +134,7 @@ func TestHasCinder(t *testing.T) {
 		"volume only": {World{Volumes: []Volume{{ID: "v"}}}, true},
 		"claim only":  {World{Claims: []Claim{{Provisioner: DriverCinder}}}, true},
 	} {
-		if got := c.world.HasCinder(); got != c.want {
+		if got := c.world.HasOwn(); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

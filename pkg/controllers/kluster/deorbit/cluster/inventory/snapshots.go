@@ -75,9 +75,9 @@ func text(u *unstructured.Unstructured, path ...string) string {
 	return value
 }
 
-// CinderContents returns the contents that are Cinder's or Manila's.
-func (w *World) CinderContents() []Content {
-	return slices.DeleteFunc(slices.Clone(w.Contents), func(c Content) bool { return !IsOpenStack(c.Driver) })
+// OwnContents returns the contents of drivers whose snapshots are deleted.
+func (w *World) OwnContents() []Content {
+	return slices.DeleteFunc(slices.Clone(w.Contents), func(c Content) bool { return !w.Deletes(c.Driver) })
 }
 
 // Taken is a VolumeSnapshot with its content; nil is none.
@@ -86,8 +86,8 @@ type Taken struct {
 	Of *Content
 }
 
-// CinderSnapshots returns the snapshots that are Cinder's or Manila's, or will be.
-func (w *World) CinderSnapshots() []Taken {
+// OwnSnapshots returns the snapshots that drivers took, or will take, whose snapshots are deleted.
+func (w *World) OwnSnapshots() []Taken {
 	byUID, byName := map[types.UID]*Content{}, map[string]*Content{}
 	for i := range w.Contents {
 		c := &w.Contents[i]
@@ -102,7 +102,7 @@ func (w *World) CinderSnapshots() []Taken {
 		if content != nil {
 			driver = content.Driver
 		}
-		if IsOpenStack(driver) {
+		if w.Deletes(driver) {
 			snapshots = append(snapshots, Taken{s, content})
 		}
 	}

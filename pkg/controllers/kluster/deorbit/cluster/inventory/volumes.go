@@ -19,12 +19,12 @@ import (
 // Volume is a PersistentVolume.
 type Volume struct {
 	Meta
-	// ID is the volume in Cinder, or the share in Manila. It is empty when another driver provides it, and for a share that its driver did not
-	// make itself.
+	// ID is the volume in Cinder, the share in Manila, or the volume of another driver whose volumes are deleted. It is empty for all others,
+	// and for a share that its driver did not make itself.
 	ID string
 	// Share reports that it is a share.
 	Share bool
-	// Driver is another CSI driver that provides it, and Handle what that calls it.
+	// Driver is another CSI driver or provisioner that provides it, and Handle what that calls it.
 	Driver, Handle string
 	// Delete reports that the reclaim policy deletes the volume.
 	Delete bool
@@ -47,11 +47,35 @@ func VolumeOf(pv *corev1.PersistentVolume) Volume {
 		v.ID, v.Share = pv.Spec.CSI.VolumeHandle, true
 	case pv.Spec.CSI != nil:
 		v.Driver, v.Handle = pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle
+	default:
+		v.Driver, v.Handle = withoutCSI(pv)
 	}
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		v.Claim = Reference{types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.UID}
 	}
 	return v
+}
+
+// withoutCSI returns who provisioned a volume that names no CSI driver, "" for one that a user made or that a node has, and its handle.
+// The names are those of the classes.
+// Source: https://kubernetes.io/docs/concepts/storage/storage-classes/#provisioner
+func withoutCSI(pv *corev1.PersistentVolume) (provisioner, handle string) {
+	switch s := &pv.Spec; {
+	case s.AWSElasticBlockStore != nil:
+		return "kubernetes.io/aws-ebs", s.AWSElasticBlockStore.VolumeID
+	case s.GCEPersistentDisk != nil:
+		return "kubernetes.io/gce-pd", s.GCEPersistentDisk.PDName
+	case s.AzureDisk != nil:
+		return "kubernetes.io/azure-disk", s.AzureDisk.DataDiskURI
+	case s.AzureFile != nil:
+		return "kubernetes.io/azure-file", s.AzureFile.ShareName
+	case s.VsphereVolume != nil:
+		return "kubernetes.io/vsphere-volume", s.VsphereVolume.VolumePath
+	case s.Local != nil, s.HostPath != nil:
+		return "", ""
+	default:
+		return pv.Annotations["pv.kubernetes.io/provisioned-by"], pv.Name
+	}
 }
 
 // Claimed reports whether a claim had the volume. One that an administrator reserves for a claim has no uid of it.
@@ -109,15 +133,15 @@ func ClassOf(class *storagev1.StorageClass) Class {
 	return Class{Name: class.Name, Provisioner: class.Provisioner, Created: class.CreationTimestamp.Time, Default: isDefault}
 }
 
-// CinderClaim is a claim that Cinder or Manila backs, with the id of its volume or share, or that it will back.
-type CinderClaim struct {
+// OwnClaim is a claim that is deleted, with the id of its volume or share, "" as long as it has none.
+type OwnClaim struct {
 	Claim
 	ID string
 }
 
-// CinderClaims returns the claims that Cinder or Manila backs, or will back. The reference of a volume to its claim takes precedence,
-// because Kubernetes writes it first.
-func (w *World) CinderClaims() []CinderClaim {
+// OwnClaims returns the claims whose volumes drivers provide, or will provide, whose volumes are deleted. The reference of a volume to its
+// claim takes precedence, because Kubernetes writes it first.
+func (w *World) OwnClaims() []OwnClaim {
 	byName, byClaim := map[string]*Volume{}, map[types.UID]*Volume{}
 	for i := range w.Volumes {
 		v := &w.Volumes[i]
@@ -130,13 +154,13 @@ func (w *World) CinderClaims() []CinderClaim {
 	for _, class := range w.Classes {
 		provisioners[class.Name] = class.Provisioner
 	}
-	var claims []CinderClaim
+	var claims []OwnClaim
 	for _, claim := range w.Claims {
 		switch volume := cmp.Or(byName[claim.Volume], byClaim[claim.UID]); {
 		case volume != nil && volume.ID != "":
-			claims = append(claims, CinderClaim{claim, volume.ID})
-		case volume == nil && isCinder(claim.provisioner(provisioners, usual)):
-			claims = append(claims, CinderClaim{claim, ""})
+			claims = append(claims, OwnClaim{claim, volume.ID})
+		case volume == nil && w.Deletes(claim.provisioner(provisioners, usual)):
+			claims = append(claims, OwnClaim{claim, ""})
 		}
 	}
 	return claims
@@ -151,8 +175,19 @@ func (c Claim) provisioner(provisioners map[string]string, usual string) string 
 	return c.Provisioner
 }
 
-func isCinder(provisioner string) bool {
-	return IsOpenStack(provisioner) || provisioner == ProvisionerInTree
+// Deletes reports whether the volumes of a driver or provisioner are deleted with their claims, and its snapshots.
+func (w *World) Deletes(driver string) bool {
+	return IsOpenStack(driver) || driver == ProvisionerInTree || slices.Contains(w.Drivers, driver)
+}
+
+// SetVolumes sets the volumes of a complete list.
+func (w *World) SetVolumes(listed []Volume) {
+	for i := range listed {
+		if v := &listed[i]; v.Driver != "" && w.Deletes(v.Driver) && !IsOpenStack(v.Driver) {
+			v.ID, v.Driver, v.Handle = v.Handle, "", ""
+		}
+	}
+	w.Volumes, w.Listed.Volumes = listed, true
 }
 
 // defaultClass returns the class of claims that name none: of several, Kubernetes takes the newest.
@@ -171,9 +206,9 @@ func (w *World) defaultClass() string {
 	}).Name
 }
 
-// HasCinder reports whether there is anything of Cinder's or Manila's.
-func (w *World) HasCinder() bool {
-	return slices.ContainsFunc(w.Volumes, func(v Volume) bool { return v.ID != "" }) || len(w.CinderClaims()) > 0
+// HasOwn reports whether there is a volume or a claim that is deleted.
+func (w *World) HasOwn() bool {
+	return slices.ContainsFunc(w.Volumes, func(v Volume) bool { return v.ID != "" }) || len(w.OwnClaims()) > 0
 }
 
 // Attachment is a VolumeAttachment of Cinder.

@@ -27,7 +27,7 @@ func claimsAndPods(w *inventory.World, work stage.Work, untilDeleted bool) Plan 
 		return p
 	}
 	recorded, users := volumeRecords(p.Seen, work.Recorded), newUsers(w)
-	for _, claim := range w.CinderClaims() {
+	for _, claim := range w.OwnClaims() {
 		switch {
 		case claim.Deleting():
 			users.of[claim.Key()] = going{since: claim.Deleted, owner: claim.Owner}

@@ -121,7 +121,7 @@ func (p *Plan) Undecide(w *inventory.World, policies stage.Policies) {
 	}
 	if w.Listed.Snapshots && deletes(policies.Snapshots) {
 		for _, c := range w.Contents {
-			if c.Delete && !inventory.IsOpenStack(c.Driver) {
+			if c.Delete && !w.Deletes(c.Driver) {
 				p.undecides(KindContent, c.Meta, c.Handle, "CSI driver "+c.Driver+" provides it: not checked")
 			}
 		}

@@ -32,7 +32,7 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 			ID: v.ID, Name: v.Name, ReclaimPolicy: v.Policy(), ServerID: v.ServerID, Share: v.Share})
 	}
 	snapshots := map[string]int{}
-	for _, c := range w.CinderContents() {
+	for _, c := range w.OwnContents() {
 		if c.Handle == "" {
 			continue
 		}

@@ -108,16 +108,16 @@ func (p *Plan) waitForVolumes(w *inventory.World, work stage.Work) {
 
 // waitForOthers waits for the claims and the snapshots that an earlier stage left behind, where nothing else finds what they stand for.
 func (p *Plan) waitForOthers(w *inventory.World, policies stage.Policies) {
-	for _, claim := range w.CinderClaims() {
+	for _, claim := range w.OwnClaims() {
 		p.remains(KindClaim, claim.Meta, claim.ID, standingReason(claim.Meta))
 	}
 	if !deletes(policies.Snapshots) {
 		return
 	}
-	for _, s := range w.CinderSnapshots() {
+	for _, s := range w.OwnSnapshots() {
 		p.remains(KindSnapshot, s.Meta, "", standingReason(s.Meta))
 	}
-	for _, c := range w.CinderContents() {
+	for _, c := range w.OwnContents() {
 		if c.Delete {
 			p.remains(KindContent, c.Meta, c.Handle, standingReason(c.Meta))
 		}

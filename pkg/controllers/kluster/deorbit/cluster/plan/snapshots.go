@@ -15,13 +15,13 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 	if w.Listed.Snapshots {
 		p.Listed = []string{KindSnapshot, KindContent}
 	}
-	taken, cinder := w.CinderSnapshots(), w.CinderContents()
+	taken, contained := w.OwnSnapshots(), w.OwnContents()
 	switch {
 	case !deletes(work.Policies.PersistentVolumes):
-		p.retainSnapshots(taken, cinder, "spec.deorbit.persistentVolumes is Retain")
+		p.retainSnapshots(taken, contained, "spec.deorbit.persistentVolumes is Retain")
 		return p
 	case !deletes(work.Policies.Snapshots):
-		p.retainSnapshots(taken, cinder, "spec.deorbit.snapshots is Retain")
+		p.retainSnapshots(taken, contained, "spec.deorbit.snapshots is Retain")
 		return p
 	}
 	recorded, held := snapshotRecords(p.Seen, work.Recorded), map[string]bool{}
@@ -39,7 +39,7 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 			p.deletes(snapshots.WithVersion(w.SnapshotVersion), KindSnapshot, s.Meta, id)
 		}
 	}
-	for _, c := range cinder {
+	for _, c := range contained {
 		switch {
 		case !c.Delete:
 			p.retains(KindContent, c.Meta, c.Handle, "its deletion policy is not Delete")
@@ -59,7 +59,7 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 // keptSnapshots returns the names of contents that stay, by the volumes that they were taken of.
 func keptSnapshots(w *inventory.World, policies stage.Policies) map[string]string {
 	kept := map[string]string{}
-	for _, c := range w.CinderContents() {
+	for _, c := range w.OwnContents() {
 		stays := !c.Delete || !c.Deleting() && !deletes(policies.Snapshots)
 		if stays && c.Volume != "" && c.Handle != "" {
 			kept[c.Volume] = c.Name

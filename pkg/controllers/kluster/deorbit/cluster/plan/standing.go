@@ -122,13 +122,13 @@ func snapshotsStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 		return of(object, before[handle].Standing, snapshotFinalizers)
 	}
 	held := map[string]bool{}
-	for _, taken := range w.CinderSnapshots() {
+	for _, taken := range w.OwnSnapshots() {
 		if taken.Of != nil {
 			held[taken.Of.Name] = true
 			note(taken.Of.Handle, of(taken.Meta, taken.Of.Handle))
 		}
 	}
-	for _, content := range w.CinderContents() {
+	for _, content := range w.OwnContents() {
 		// A content that has a VolumeSnapshot is deleted with it, and is not deleted by Groundskeeper.
 		if content.Deleting() || !held[content.Name] {
 			note(content.Handle, of(content.Meta, content.Handle))
