@@ -71,6 +71,9 @@ func TestFlags(t *testing.T) {
 		"--node-topology-keys=a/b,c": func(o *options) bool {
 			return slices.Equal(o.config().Controllers.LocalVolume.NodeTopologyKeys, []string{"a/b", "c"})
 		},
+		"--out-of-service-nodes --unreachable-node-delay=600": func(o *options) bool {
+			return *o.volumes.OutOfServiceNodes && o.volumes.UnreachableNodeDelay.Duration == 10*time.Minute
+		},
 		"--dry-run --delete-pending-pods": func(o *options) bool { return *o.volumes.DryRun && *o.volumes.DeletePendingPods },
 		"--include-failed-volumes":        func(o *options) bool { return *o.config().Controllers.LocalVolume.IncludeFailedVolumes },
 		"--listen-address=":               func(o *options) bool { return o.listenAddress == "" },

@@ -96,6 +96,10 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&duration{&o.volumes.UnknownNodeDeletionDelay.Duration, time.Second}, "unknown-node-deletion-delay",
 		"how long a node that was never seen must be missing before its claims are deleted, if longer than "+
 			"--pvc-deletion-delay; 0: they are never deleted; a number without a unit is seconds")
+	flags.BoolVar(o.volumes.OutOfServiceNodes, "out-of-service-nodes", *o.volumes.OutOfServiceNodes,
+		"count nodes with the taint node.kubernetes.io/out-of-service as missing")
+	flags.Var(&duration{&o.volumes.UnreachableNodeDelay.Duration, time.Second}, "unreachable-node-delay",
+		"how long a node must not be ready, or be unknown to be, until it counts as missing; 0: never; a number without a unit is seconds")
 	flags.BoolVar(o.volumes.DeleteVolumesOfUnknownNodes, "delete-volumes-of-unknown-nodes", *o.volumes.DeleteVolumesOfUnknownNodes,
 		"delete free volumes of nodes that were never seen, too, after --unknown-node-deletion-delay, when their reclaim "+
 			"policy is Delete and no claim is reserved for them")
@@ -195,6 +199,7 @@ var flagOf = map[string]string{
 	"controllers.localVolume.storageClassNames":        "storageclass-names",
 	"controllers.localVolume.pvcDeletionDelay":         "pvc-deletion-delay",
 	"controllers.localVolume.unknownNodeDeletionDelay": "unknown-node-deletion-delay",
+	"controllers.localVolume.unreachableNodeDelay":     "unreachable-node-delay",
 	"controllers.localVolume.stalePVDiscoveryInterval": "stale-pv-discovery-interval",
 	"controllers.localVolume.maxMissingNodeFraction":   "max-missing-node-fraction",
 	"controllers.localVolume.nodeTopologyKeys":         "node-topology-keys",

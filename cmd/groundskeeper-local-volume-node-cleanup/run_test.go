@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/process"
 )
@@ -114,7 +113,7 @@ func TestServe(t *testing.T) {
 	}
 	expect("/healthz", http.StatusOK, "ok")
 	expect("/readyz", http.StatusServiceUnavailable, "waiting for the API server")
-	site := &localvolume.Site{Inventory: localvolume.NewInventory(v1alpha1.LocalVolumeConfiguration{}, clock.RealClock{})}
+	site := &localvolume.Site{Inventory: localvolume.NewInventory(newOptions().config().Controllers.LocalVolume, clock.RealClock{})}
 	ready.knows(site)
 	expect("/readyz", http.StatusServiceUnavailable, "waiting for the caches")
 	site.Inventory.MarkSynced()

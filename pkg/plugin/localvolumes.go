@@ -192,7 +192,7 @@ func volumeFindings(recorded *localvolume.Recorded, volume *localvolume.PlannedV
 		f := keptFinding(volume)
 		return []report.Finding{report.Found(f.Level, "volume %s %s", volume.Name, f.Message)}
 	}
-	nodes := localvolume.Absent(volume.Nodes)
+	nodes := localvolume.Lost(volume.Nodes, volume.Trouble)
 	for _, object := range []struct {
 		name, kept string
 		due        *time.Time

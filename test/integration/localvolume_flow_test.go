@@ -37,6 +37,7 @@ func TestLocalVolumes(t *testing.T) {
 			"failed volumes":                         testFailedVolumes,
 			"restart":                                testRestart,
 			"nodes that may not be listed":           testNodesForbidden,
+			"nodes that are lost, but exist":         testOutages,
 			"all nodes at the same time":             testAllNodes,
 			"the permissions of the original":        testOriginalPermissions,
 			"pending pods":                           testPendingPods,

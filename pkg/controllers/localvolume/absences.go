@@ -70,6 +70,7 @@ func (i *Inventory) Stale() []Stale {
 				continue
 			}
 			found[name] = Stale{Volume: known.object, Nodes: known.nodes, Since: i.since(known.nodes), PhaseSince: known.phaseSince,
+				Trouble: i.troubleOf(known.nodes),
 				Unknown: slices.ContainsFunc(known.nodes, func(node string) bool { return len(i.names[node].nodes) == 0 })}
 		}
 	}
@@ -199,7 +200,8 @@ func (i *Inventory) census(live *nodeSet, toDo sets.Set[string]) Census {
 			i.addNodes(missing, name)
 		}
 	}
-	return Census{Nodes: len(live.nodes), Missing: len(missing.Difference(there)), Live: len(there)}
+	missing = missing.Difference(there)
+	return Census{Nodes: len(live.nodes), Missing: len(missing), Live: len(there), Unreachable: i.unreachable(missing.UnsortedList())}
 }
 
 // Knowledge is what outlives a process: how long nodes have been missing, and which Nodes responded to the names that volumes use.
@@ -298,6 +300,10 @@ func (i *Inventory) Interrupt(nodes []string) {
 // whether there are any.
 func (i *Inventory) InterruptAll() bool {
 	missing := slices.Collect(maps.Keys(i.Missing()))
+	i.mu.Lock()
+	interrupted := len(missing)+len(i.outages) > 0
+	i.restartOutages()
+	i.mu.Unlock()
 	i.Interrupt(missing)
-	return len(missing) > 0
+	return interrupted
 }

@@ -53,6 +53,9 @@ type Dependencies struct {
 	// Cache has the PersistentVolumes, PersistentVolumeClaims and the metadata of Nodes and Namespaces. It should be
 	// built with CacheOptions.
 	Cache cache.Cache
+	// Nodes has the Nodes themselves, and should be built with NodeCacheOptions. It is nil if nothing but their metadata matters: see
+	// NeedsNodes.
+	Nodes cache.Cache
 	// Client reads from and writes to the API server, past every cache.
 	Client client.Client
 	// Recorder takes events. It must not wait for the API server.
@@ -113,23 +116,16 @@ func (s *Site) Source() source.TypedSyncingSource[Pass] {
 	i := s.Inventory
 	stale := func(claim *corev1.PersistentVolumeClaim) bool { return i.IsStale(claim.Spec.VolumeName) }
 	kinds := []source.TypedSyncingSource[Pass]{
-		watch(s, metadataOf("Node"),
-			func(_, node *metav1.PartialObjectMetadata) bool { return i.SetNode(node) },
-			func(node *metav1.PartialObjectMetadata, missed bool) bool {
-				if missed {
-					return i.RemoveMissedNode(node.Name)
-				}
-				return i.RemoveNode(node.Name)
-			}),
-		watch(s, &corev1.PersistentVolume{},
+		s.watchNodes(),
+		watch(s, s.Cache, &corev1.PersistentVolume{},
 			func(_, volume *corev1.PersistentVolume) bool { return i.SetVolume(volume) },
 			func(volume *corev1.PersistentVolume, _ bool) bool { return i.RemoveVolume(volume.Name) }),
-		watch(s, &corev1.PersistentVolumeClaim{},
+		watch(s, s.Cache, &corev1.PersistentVolumeClaim{},
 			func(_, claim *corev1.PersistentVolumeClaim) bool { return stale(claim) },
 			func(claim *corev1.PersistentVolumeClaim, _ bool) bool { return stale(claim) }),
 	}
 	if s.Namespaces {
-		kinds = append(kinds, watch(s, metadataOf("Namespace"),
+		kinds = append(kinds, watch(s, s.Cache, metadataOf("Namespace"),
 			func(before, now *metav1.PartialObjectMetadata) bool {
 				return before != nil && optOut(before) != optOut(now)
 			},
@@ -138,9 +134,30 @@ func (s *Site) Source() source.TypedSyncingSource[Pass] {
 	return &siteSource{site: s, kinds: kinds}
 }
 
+// NeedsNodes reports whether a configuration needs more of Nodes than their metadata.
+func NeedsNodes(config *configv1alpha1.LocalVolumeConfiguration) bool {
+	return outageRulesOf(config).apply()
+}
+
+func (s *Site) watchNodes() source.TypedSyncingSource[Pass] {
+	if s.Nodes != nil {
+		return watchNodes(s, s.Nodes, &corev1.Node{})
+	}
+	return watchNodes(s, s.Cache, metadataOf("Node"))
+}
+
+func watchNodes[node client.Object](s *Site, from cache.Cache, kind node) source.TypedSyncingSource[Pass] {
+	return watch(s, from, kind, func(_, node node) bool { return s.Inventory.SetNode(node) }, func(node node, missed bool) bool {
+		if missed {
+			return s.Inventory.RemoveMissedNode(node.GetName())
+		}
+		return s.Inventory.RemoveNode(node.GetName())
+	})
+}
+
 // watch updates the Site by two functions, which report whether a reconciliation is needed. before is nil for what is new, and missed
 // reports that the event of a deletion was missed.
-func watch[object client.Object](s *Site, kind object, set func(before, now object) bool, remove func(_ object, missed bool) bool,
+func watch[object client.Object](s *Site, from cache.Cache, kind object, set func(before, now object) bool, remove func(_ object, missed bool) bool,
 ) source.TypedSyncingSource[Pass] {
 	then := func(needed bool) {
 		if needed {
@@ -148,7 +165,7 @@ func watch[object client.Object](s *Site, kind object, set func(before, now obje
 		}
 	}
 	type queue = workqueue.TypedRateLimitingInterface[Pass]
-	return source.TypedKind(s.Cache, kind, handler.TypedFuncs[object, Pass]{
+	return source.TypedKind(from, kind, handler.TypedFuncs[object, Pass]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[object], _ queue) {
 			var none object
 			then(set(none, e.Object))

@@ -307,6 +307,8 @@ type Census struct {
 	Missing int
 	// Live is how many named nodes exist.
 	Live int
+	// Unreachable is how many of the missing ones exist, but are not ready.
+	Unreachable int
 }
 
 // brake returns why nothing may be deleted, or "". limit is the fraction of missing nodes that engages it, acknowledged how many
@@ -316,10 +318,12 @@ func brake(census Census, limit float64, acknowledged int) string {
 		return ""
 	}
 	if census.Nodes == 0 {
-		return "the list of nodes is empty"
+		return "the list of nodes is empty, or has only nodes that count as lost"
 	}
 	all := census.Missing + census.Live
-	if census.Missing <= toleratedMissing || float64(census.Missing) < limit*float64(all) {
+	// Several nodes that are unreachable while none is left are no everyday loss: it is their connection that is lost.
+	disconnected := census.Live == 0 && census.Unreachable > 1
+	if census.Missing <= toleratedMissing && !disconnected || float64(census.Missing) < limit*float64(all) {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d nodes with local volumes are missing, which reaches the limit of %g", census.Missing, all, limit)

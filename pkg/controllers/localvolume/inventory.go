@@ -38,6 +38,9 @@ type Inventory struct {
 	// missing are the names with volumes that no Node has that exists, uncertain those that an existing one could have.
 	missing   map[string]absence
 	uncertain sets.Set[string]
+	// outages are those of Nodes that exist, by their names, and rules when such a Node counts as lost. Then it is not among the nodes.
+	outages map[string]*outage
+	rules   outageRules
 }
 
 // volume is an opted-in local volume. The object is the cache's own, and not changed.
@@ -67,6 +70,8 @@ type Stale struct {
 	Since time.Time
 	// Unknown reports that one of them was never seen: the volume may have been made before its node.
 	Unknown bool
+	// Trouble explains, after its name, why one of them that exists counts as lost; empty if none exists.
+	Trouble string
 	// PhaseSince is since when the volume is known to have its phase.
 	PhaseSince time.Time
 }
@@ -79,6 +84,7 @@ func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.Pa
 		classes: config.StorageClassNames, sources: sources, clock: clock,
 		volumes: map[string]*volume{}, untouched: map[string]*volume{}, nodes: newNodeSet(sources.all),
 		names: map[string]*identity{}, had: index{}, missing: map[string]absence{}, uncertain: sets.Set[string]{},
+		outages: map[string]*outage{}, rules: outageRulesOf(&config),
 	}
 }
 
@@ -87,6 +93,22 @@ func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.Pa
 func (i *Inventory) SetNode(node metav1.Object) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	return i.setNode(node)
+}
+
+func (i *Inventory) setNode(node metav1.Object) bool {
+	lostStill, changed := i.observe(node)
+	if lostStill { // its absence goes on
+		return false
+	}
+	changed = i.addNode(node) || changed
+	if now := i.outages[node.GetName()]; now != nil && now.lost { // its names are known, which matters if it was never seen before
+		changed = i.dropNode(node.GetName(), false) || changed
+	}
+	return changed
+}
+
+func (i *Inventory) addNode(node metav1.Object) bool {
 	before := i.nodes.nodes[node.GetName()]
 	names, lacksChanged := i.nodes.set(node)
 	now := i.nodes.nodes[node.GetName()]
@@ -116,6 +138,11 @@ func (i *Inventory) RemoveMissedNode(name string) bool { return i.removeNode(nam
 func (i *Inventory) removeNode(name string, missed bool) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	delete(i.outages, name)
+	return i.dropNode(name, missed)
+}
+
+func (i *Inventory) dropNode(name string, missed bool) bool {
 	before := i.nodes.nodes[name]
 	names, lacksChanged := i.nodes.remove(name)
 	changed := i.nodesChanged(name, names)

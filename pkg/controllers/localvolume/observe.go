@@ -11,9 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -29,6 +31,29 @@ func CacheOptions() (map[client.Object]cache.ByObject, error) {
 		&corev1.PersistentVolume{}:      {Transform: trimVolume},
 		&corev1.PersistentVolumeClaim{}: {Transform: trimClaim},
 	}, nil
+}
+
+// NodeCacheOptions makes a cache of its own keep of Nodes what decides whether they count as lost.
+func NodeCacheOptions() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: trimNode}}
+}
+
+func trimNode(object any) (any, error) {
+	full, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	kept := &corev1.Node{ObjectMeta: trimMeta(full)}
+	kept.Labels = full.Labels
+	for _, taint := range full.Spec.Taints {
+		if taint.Key == corev1.TaintNodeOutOfService {
+			kept.Spec.Taints = []corev1.Taint{taint}
+		}
+	}
+	if ready := readyOf(full); ready.Type != "" {
+		kept.Status.Conditions = []corev1.NodeCondition{{Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime}}
+	}
+	return kept, nil
 }
 
 func trimVolume(object any) (any, error) {
@@ -105,6 +130,7 @@ type namespaceState struct {
 
 // Survey decides about every stale volume and its claim, without a request.
 func (s *Site) Survey(ctx context.Context) ([]Subject, error) {
+	s.Inventory.ReviewOutages()
 	now := s.Clock.Now()
 	namespaces := map[string]namespaceState{}
 	stale := s.Inventory.Stale()
@@ -169,16 +195,21 @@ func (s *Site) ping(ctx context.Context) error {
 	return s.Client.List(ctx, nodeMetadataList(), client.Limit(1))
 }
 
-// readNodes adds the metadata of Nodes from the API server to a set. No list is older than the request.
+// readNodes adds Nodes from the API server to a set, without those that count as lost. No list is older than the request.
 func (s *Site) readNodes(ctx context.Context, into *nodeSet, when string, selectors ...client.ListOption) error {
-	list := nodeMetadataList()
+	var list client.ObjectList = nodeMetadataList()
+	if s.Nodes != nil {
+		list = &corev1.NodeList{}
+	}
 	if err := lists.Complete(s.Client).List(ctx, list, selectors...); err != nil {
 		return fmt.Errorf("%s before a deletion: %w", when, err)
 	}
-	for i := range list.Items {
-		into.set(&list.Items[i])
-	}
-	return nil
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		if node, ok := item.(metav1.Object); ok && !s.Inventory.isOut(node) {
+			into.set(node)
+		}
+		return nil
+	})
 }
 
 // liveNodes reads all nodes in one request, because a volume may refer to a node by a label.

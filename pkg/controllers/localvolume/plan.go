@@ -53,6 +53,8 @@ type PlannedVolume struct {
 	Claim string `json:"claim,omitempty"`
 	// Nodes are its missing nodes.
 	Nodes []string `json:"nodes,omitempty"`
+	// Trouble explains why one of them that exists counts as lost.
+	Trouble string `json:"trouble,omitempty"`
 	// ClaimDue and VolumeDue are when the claim and the volume are deleted, a time in the past if that is due; nil if they are not.
 	ClaimDue  *time.Time `json:"claimDue,omitempty"`
 	VolumeDue *time.Time `json:"volumeDue,omitempty"`
@@ -123,7 +125,7 @@ func plannedVolume(subject *Subject, in planInput) (PlannedVolume, bool) {
 		since = later(since, in.since[node])
 	}
 	at := func(after time.Duration) *time.Time { return new(since.Add(after).UTC().Truncate(time.Second)) }
-	volume := PlannedVolume{Name: subject.Volume.Name, Claim: claimOf(subject.Volume), Nodes: subject.Nodes,
+	volume := PlannedVolume{Name: subject.Volume.Name, Claim: claimOf(subject.Volume), Nodes: subject.Nodes, Trouble: subject.Trouble,
 		ClaimKept: subject.ClaimDecision.Skipped, VolumeKept: subject.VolumeDecision.Skipped}
 	if subject.ClaimDecision.Action != Keep {
 		delay, _ := ClaimDelay(in.config, subject.Unknown)

@@ -95,7 +95,7 @@ func (s *Site) Beat(ctx context.Context) {
 		log.FromContext(ctx).Error(err, "Failed to read the record of missing nodes")
 		return // unread state must not be older than the observed state
 	}
-	if len(s.Inventory.Missing()) > 0 {
+	if len(s.Inventory.Missing()) > 0 || s.Inventory.troubled() {
 		if err := s.ping(ctx); err != nil {
 			log.FromContext(ctx).V(1).Info("Failed to reach the API server: the absence of nodes is not confirmed", "err", err.Error())
 			return

@@ -59,13 +59,21 @@ func Nodes(nodes []string) string {
 	return "One of the nodes " + strings.Join(nodes, ", ")
 }
 
-// AbsentSentence returns that nodes do not exist, as the beginning of a sentence.
-func AbsentSentence(nodes []string) string { return "N" + strings.TrimPrefix(Absent(nodes), "n") }
+// Sentence returns that the nodes of a volume are lost, as the beginning of a sentence.
+func (s *Stale) Sentence() string { return "N" + strings.TrimPrefix(s.Lost(), "n") }
 
-// Absent returns that nodes do not exist, within a sentence.
-func Absent(nodes []string) string {
-	if len(nodes) == 1 {
+// Lost returns that the nodes of a volume are lost, within a sentence.
+func (s *Stale) Lost() string { return Lost(s.Nodes, s.Trouble) }
+
+// Lost returns that nodes are lost, within a sentence. trouble explains why one that exists counts as lost; it is empty if none exists.
+func Lost(nodes []string, trouble string) string {
+	switch {
+	case len(nodes) == 1 && trouble != "":
+		return "node " + nodes[0] + " " + trouble
+	case len(nodes) == 1:
 		return "node " + nodes[0] + " does not exist"
+	case trouble != "":
+		return "of the nodes " + strings.Join(nodes, ", ") + " none exists, or it " + trouble
 	}
 	return "nodes " + strings.Join(nodes, ", ") + " do not exist"
 }
@@ -75,7 +83,7 @@ func ReleaseNotice(subject *Subject) string {
 	volume := subject.Volume
 	return fmt.Sprintf("Released the volume from %s without its CSI driver %s, because %s. "+
 		"What the driver stored for it on the disk of the node, volume handle %q, was not cleaned up: delete it there if the disk is used again.",
-		strings.Join(driverFinalizers(volume), ", "), volume.Spec.CSI.Driver, Absent(subject.Nodes), volume.Spec.CSI.VolumeHandle)
+		strings.Join(driverFinalizers(volume), ", "), volume.Spec.CSI.Driver, subject.Lost(), volume.Spec.CSI.VolumeHandle)
 }
 
 func (s *Site) recordName() string {

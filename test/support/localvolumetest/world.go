@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -99,7 +100,12 @@ func (w *World) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)
 	if w.Wrap != nil {
 		live = w.Wrap(live)
 	}
+	var nodes cache.Cache
+	if localvolume.NeedsNodes(&config) {
+		nodes = syncedCache{w: w}
+	}
 	w.Site = localvolume.NewSite(localvolume.Dependencies{
+		Nodes: nodes,
 		Cache: syncedCache{w: w}, Client: live,
 		Recorder: recorder{w}, Clock: w.Clock, ServerClock: localvolume.NewServerClock(w.Clock), Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true, Holder: w.Holder,
 	})
@@ -181,15 +187,44 @@ func (w *World) MakeNode(name string) *corev1.Node {
 // LabelNode changes labels of a node, and the events report it; an empty value removes a label.
 func (w *World) LabelNode(name string, labels map[string]string) {
 	w.T.Helper()
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	Change(w, node, func(node *corev1.Node) {
+	w.ChangeNode(name, func(node *corev1.Node) {
 		for key, value := range labels {
 			if node.Labels[key] = value; value == "" {
 				delete(node.Labels, key)
 			}
 		}
 	})
-	w.Site.Inventory.SetNode(node)
+}
+
+// ChangeNode edits a node, and the events report it.
+func (w *World) ChangeNode(name string, edit func(*corev1.Node)) {
+	w.T.Helper()
+	w.Site.Inventory.SetNode(w.EditNode(name, edit))
+}
+
+// EditNode edits a node, its status, too, and no event has come yet.
+func (w *World) EditNode(name string, edit func(*corev1.Node)) *corev1.Node {
+	w.T.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	w.Store.Change(node, func() { edit(node) })
+	w.Store.ChangeStatus(node, func() { edit(node) })
+	return node
+}
+
+// Taint gives a node the taint out-of-service, or takes it off.
+func Taint(on bool) func(*corev1.Node) {
+	return func(node *corev1.Node) {
+		if node.Spec.Taints = nil; on {
+			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}}
+		}
+	}
+}
+
+// Ready sets the condition of a node, with the time of its change.
+func Ready(status corev1.ConditionStatus, at time.Time) func(*corev1.Node) {
+	return func(node *corev1.Node) {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(at)}}
+	}
 }
 
 // LoseNode deletes a node, and the events report of it.

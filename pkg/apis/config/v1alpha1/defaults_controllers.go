@@ -111,6 +111,7 @@ func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	obj.StorageClassNames = listOr(obj.StorageClassNames)
 	obj.PVCDeletionDelay = cmp.Or(obj.PVCDeletionDelay, &metav1.Duration{Duration: time.Minute})
 	obj.UnknownNodeDeletionDelay = cmp.Or(obj.UnknownNodeDeletionDelay, &metav1.Duration{Duration: time.Hour})
+	obj.UnreachableNodeDelay = cmp.Or(obj.UnreachableNodeDelay, &metav1.Duration{})
 	obj.StalePVDiscoveryInterval = cmp.Or(obj.StalePVDiscoveryInterval, &metav1.Duration{Duration: 10 * time.Second})
 	obj.MaxMissingNodeFraction = cmp.Or(obj.MaxMissingNodeFraction, new(0.55))
 	obj.NodeTopologyKeys = listOr(obj.NodeTopologyKeys, "kubernetes.io/hostname")
@@ -119,7 +120,7 @@ func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	obj.CSIDrivers = listOr(obj.CSIDrivers)
 	obj.DriverGracePeriod = cmp.Or(obj.DriverGracePeriod, &metav1.Duration{Duration: 10 * time.Minute})
 	for _, option := range []**bool{&obj.DeletePendingPods, &obj.IncludeFailedVolumes, &obj.DeleteVolumesOfUnknownNodes,
-		&obj.ReleaseCSIVolumes, &obj.DryRun} {
+		&obj.OutOfServiceNodes, &obj.ReleaseCSIVolumes, &obj.DryRun} {
 		*option = cmp.Or(*option, new(false))
 	}
 }

@@ -14,6 +14,10 @@ type LocalVolumeConfiguration struct {
 	// UnknownNodeDeletionDelay is the same, if longer, for a node that was never seen: it may still join. 0: what belongs to such a node
 	// is never deleted.
 	UnknownNodeDeletionDelay *metav1.Duration `json:"unknownNodeDeletionDelay"`
+	// OutOfServiceNodes counts Nodes with the taint node.kubernetes.io/out-of-service as missing.
+	OutOfServiceNodes *bool `json:"outOfServiceNodes"`
+	// UnreachableNodeDelay is how long a Node must not be ready, or be unknown to be, until it counts as missing. 0: never.
+	UnreachableNodeDelay *metav1.Duration `json:"unreachableNodeDelay"`
 	// StalePVDiscoveryInterval is the interval between two checks for volumes that are no longer claimed.
 	StalePVDiscoveryInterval *metav1.Duration `json:"stalePVDiscoveryInterval"`
 	// MaxMissingNodeFraction is the share of the nodes with local volumes that may be missing. When more are missing, nothing

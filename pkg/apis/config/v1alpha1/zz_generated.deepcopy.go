@@ -424,6 +424,16 @@ func (in *LocalVolumeConfiguration) DeepCopyInto(out *LocalVolumeConfiguration) 
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.OutOfServiceNodes != nil {
+		in, out := &in.OutOfServiceNodes, &out.OutOfServiceNodes
+		*out = new(bool)
+		**out = **in
+	}
+	if in.UnreachableNodeDelay != nil {
+		in, out := &in.UnreachableNodeDelay, &out.UnreachableNodeDelay
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.StalePVDiscoveryInterval != nil {
 		in, out := &in.StalePVDiscoveryInterval, &out.StalePVDiscoveryInterval
 		*out = new(v1.Duration)

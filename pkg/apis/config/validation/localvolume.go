@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -27,9 +28,11 @@ func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.
 		}
 	}
 	errs = append(errs, atLeast(0, config.PVCDeletionDelay, path.Child("pvcDeletionDelay"))...)
-	if delay := config.UnknownNodeDeletionDelay.Duration; delay < 0 {
-		errs = append(errs, field.Invalid(path.Child("unknownNodeDeletionDelay"), delay.String(),
-			"must be greater than or equal to 0s (0: never)"))
+	for name, delay := range map[string]time.Duration{"unknownNodeDeletionDelay": config.UnknownNodeDeletionDelay.Duration,
+		"unreachableNodeDelay": config.UnreachableNodeDelay.Duration} {
+		if delay < 0 {
+			errs = append(errs, field.Invalid(path.Child(name), delay.String(), "must be greater than or equal to 0s (0: never)"))
+		}
 	}
 	if interval := config.StalePVDiscoveryInterval.Duration; interval <= 0 {
 		errs = append(errs, field.Invalid(path.Child("stalePVDiscoveryInterval"), interval.String(), "must be greater than 0s"))

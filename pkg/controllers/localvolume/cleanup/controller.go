@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -138,6 +139,11 @@ func AddToManager(mgr manager.Manager, d localvolume.Dependencies, withDeleter b
 	if err := mgr.Add(sender); err != nil {
 		return nil, fmt.Errorf("add the events of controller %s: %w", ControllerName, err)
 	}
+	if d.Nodes != nil {
+		if err := mgr.Add(d.Nodes); err != nil {
+			return nil, fmt.Errorf("add the nodes of controller %s: %w", ControllerName, err)
+		}
+	}
 	site := localvolume.NewSite(d)
 	return site, addControllers(mgr, site, withDeleter)
 }
@@ -157,7 +163,7 @@ func addControllers(mgr manager.Manager, site *localvolume.Site, withDeleter boo
 	return nil
 }
 
-// Connect sets the clients of a Site. They have no cache: the client of a manager waits until its cache has its own writes, which would
+// Connect sets the clients of a Site, and the cache of its nodes if it needs one, which the caller has to start. They have no cache: the client of a manager waits until its cache has its own writes, which would
 // slow the deletion of a thousand claims. Events, of which so many may wait, are sent by a client with its own limit.
 func Connect(d *localvolume.Dependencies, config *rest.Config, options client.Options, waiting int) (*localvolume.EventSender, error) {
 	forEvents := rest.CopyConfig(config)
@@ -170,6 +176,13 @@ func Connect(d *localvolume.Dependencies, config *rest.Config, options client.Op
 	options.HTTPClient = d.ServerClock.Client(options.HTTPClient)
 	if d.Client, err = client.New(config, options); err != nil {
 		return nil, err
+	}
+	if localvolume.NeedsNodes(&d.Config) {
+		d.Nodes, err = cache.New(config, cache.Options{HTTPClient: options.HTTPClient, Scheme: options.Scheme, Mapper: options.Mapper,
+			ByObject: localvolume.NodeCacheOptions(), ReaderFailOnMissingInformer: true})
+		if err != nil {
+			return nil, err
+		}
 	}
 	sender := localvolume.NewEventSender(events, d.Clock, d.Metrics, waiting)
 	d.Recorder = sender

@@ -162,7 +162,7 @@ func (d *deletions) delete(ctx context.Context, permit *localvolume.Permit, subj
 		if s := &subjects[i]; releases(i) {
 			d.announce(s, localvolume.EventReleased, localvolume.ReleaseNotice(s))
 		} else {
-			d.announce(s, localvolume.EventDeleting, fmt.Sprintf("%s, because %s.", d.announcement(s), localvolume.Absent(s.Nodes)))
+			d.announce(s, localvolume.EventDeleting, fmt.Sprintf("%s, because %s.", d.announcement(s), s.Lost()))
 		}
 	}
 	done, failed := make([]bool, len(subjects)), make([]bool, len(subjects))
@@ -206,11 +206,11 @@ func (d *deletions) delete(ctx context.Context, permit *localvolume.Permit, subj
 
 // skip reports to an object why it stays, once.
 func (d *deletions) skip(s *localvolume.Subject, why string) {
-	d.announce(s, localvolume.EventSkipped, fmt.Sprintf("%s, but the %s is retained: %s.", localvolume.AbsentSentence(s.Nodes), d.noun, why))
+	d.announce(s, localvolume.EventSkipped, fmt.Sprintf("%s, but the %s is retained: %s.", s.Sentence(), d.noun, why))
 }
 
 func (d *deletions) pretence(s *localvolume.Subject) string {
-	return fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.noun, localvolume.Absent(s.Nodes))
+	return fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.noun, s.Lost())
 }
 
 // announce records an event, unless the last one about the object was the same.

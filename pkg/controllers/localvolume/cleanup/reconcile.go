@@ -46,7 +46,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	if unrecorded != nil {
 		next = sooner(next, recordRetry)
 	}
-	return reconcile.Result{RequeueAfter: sooner(next, renewal)}, nil
+	return reconcile.Result{RequeueAfter: sooner(sooner(next, renewal), r.site.Inventory.ReviewOutages())}, nil
 }
 
 // Reconcile reconciles all stale volumes.

@@ -116,7 +116,7 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 		message = "%s and was never seen, and local volume %s is on it. The claim %s be deleted at %s unless the node joins."
 	}
 	r.site.Recorder.Event(claim, corev1.EventTypeWarning, localvolume.EventScheduled,
-		fmt.Sprintf(message, localvolume.AbsentSentence(subject.Nodes), subject.Volume.Name, will, until.UTC().Format(time.RFC3339)))
+		fmt.Sprintf(message, subject.Sentence(), subject.Volume.Name, will, until.UTC().Format(time.RFC3339)))
 	r.scheduled[claim.UID] = appointment{claim: claim, since: subject.Since, nodes: subject.Nodes}
 }
 

@@ -85,6 +85,9 @@ func Run(ctx context.Context, c Cluster) error {
 	if err != nil {
 		return err
 	}
+	if d.Nodes != nil {
+		controllers = append(controllers, d.Nodes)
+	}
 	return start(ctx, c, site, sender, append(controllers, d.Cache))
 }
 
