@@ -38,6 +38,7 @@ func TestLocalVolumes(t *testing.T) {
 			"restart":                                testRestart,
 			"nodes that may not be listed":           testNodesForbidden,
 			"nodes that are lost, but exist":         testOutages,
+			"machines that are alive":                testProofOfLife,
 			"all nodes at the same time":             testAllNodes,
 			"the permissions of the original":        testOriginalPermissions,
 			"pending pods":                           testPendingPods,

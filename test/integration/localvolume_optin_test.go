@@ -4,10 +4,13 @@
 package integration
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
@@ -43,4 +46,41 @@ func testOutages(t *testing.T, p *volumePlane) {
 	}
 	v.absent(offClaim, unreachableClaim)
 	v.stays("they exist", workingClaim, off, working, unreachable)
+}
+
+// testProofOfLife checks that claims of deleted nodes are retained while their machines renew their Lease or report the status of a pod, and
+// that the permissions for that are in artifacts/.
+func testProofOfLife(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	renews, reports, silent := v.node("renews"), v.node("reports"), v.node("silent")
+	v.node("other")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: renews.Name}}
+	v.create(lease)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: "p"}, Spec: corev1.PodSpec{
+		NodeName: reports.Name, Containers: []corev1.Container{{Name: "c", Image: "c"}}}}
+	eventually(t, func(ctx context.Context) error { return v.c.Create(ctx, pod) }) // its service account comes first
+	_, renewsClaim := v.bound("renews", "renews")
+	_, reportsClaim := v.bound("reports", "reports")
+	_, silentClaim := v.bound("silent", "silent")
+	applyArtifacts(t, p.Plane, "local-volume/proof-of-life")
+	v.clean("--proof-of-life", "--max-missing-node-fraction=1")
+	v.lose(renews, reports, silent)
+	for _, claim := range []client.Object{renewsClaim, reportsClaim, silentClaim} {
+		v.event(claim, localvolume.EventScheduled) // their signs of life are known
+	}
+	renewal := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"renewTime":"2030-01-02T12:00:00.000000Z"}}`))
+	if err := v.c.Patch(t.Context(), lease, renewal); err != nil {
+		t.Fatal(err)
+	}
+	report := client.RawPatch("application/strategic-merge-patch+json", []byte(`{"status":{"message":"running"}}`))
+	if err := v.c.Status().Patch(t.Context(), pod, report, client.FieldOwner("kubelet")); err != nil {
+		t.Fatal(err)
+	}
+	for claim, why := range map[*corev1.PersistentVolumeClaim]string{renewsClaim: "its Lease was renewed", reportsClaim: "the status of pod " + v.ns + "/p"} {
+		if event := v.event(claim, localvolume.EventSkipped); !strings.Contains(event.Message, why) {
+			t.Errorf("the event of claim %s is %q, want one that contains %q", claim.Name, event.Message, why)
+		}
+	}
+	v.absent(silentClaim)
+	v.stays("their machines are alive", renewsClaim, reportsClaim)
 }

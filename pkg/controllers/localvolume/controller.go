@@ -83,6 +83,7 @@ type Site struct {
 	Inventory *Inventory
 
 	memory  memory
+	vigils  vigils
 	record  *record
 	tenures *tenures
 	// slots has room for as many deletions as may be under way concurrently.
@@ -98,6 +99,7 @@ func NewSite(d Dependencies) *Site {
 		Inventory:    NewInventory(d.Config, d.Clock),
 		tenures:      newTenures(&d),
 		record:       &record{client: d.Client, namespace: d.RecordNamespace, lacking: d.NoRecord},
+		vigils:       vigils{byNode: map[string]vigil{}},
 		memory:       memory{released: sets.Set[types.UID]{}},
 		slots:        make(chan struct{}, *d.Config.WorkerThreads),
 		synced:       make(chan struct{}),
@@ -157,7 +159,8 @@ func watchNodes[node client.Object](s *Site, from cache.Cache, kind node) source
 
 // watch updates the Site by two functions, which report whether a reconciliation is needed. before is nil for what is new, and missed
 // reports that the event of a deletion was missed.
-func watch[object client.Object](s *Site, from cache.Cache, kind object, set func(before, now object) bool, remove func(_ object, missed bool) bool,
+func watch[object client.Object](s *Site, from cache.Cache, kind object, set func(before, now object) bool,
+	remove func(_ object, missed bool) bool,
 ) source.TypedSyncingSource[Pass] {
 	then := func(needed bool) {
 		if needed {

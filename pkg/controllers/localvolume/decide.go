@@ -87,7 +87,7 @@ func (f facts) from(until time.Time) Decision {
 // knows it, too, and has to stay until the pods are deleted.
 func (f facts) decide(podsReleased bool) {
 	f.ClaimDecision, f.VolumeDecision, f.PodsDecision = f.claim(), f.volume(), Decision{Action: Keep}
-	if f.namespace.unseen && f.ClaimDecision.Action == Delete {
+	if f.ClaimDecision.Action == Delete && (f.namespace.unseen || *f.config.ProofOfLife && f.watched.IsZero()) {
 		f.ClaimDecision = Decision{Action: Wait, Until: f.now.Add(PassInterval)}
 	}
 	if !*f.config.DeletePendingPods || *f.config.DryRun || f.namespace.unseen || podsReleased {
@@ -129,7 +129,11 @@ func (f facts) claim() Decision {
 	if !ends {
 		return keep(neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such claims")
 	}
-	return f.from(f.Since.Add(delay))
+	due := f.Since.Add(delay)
+	if *f.config.ProofOfLife && !f.watched.IsZero() {
+		due = later(due, f.watched.Add(silence))
+	}
+	return f.from(due)
 }
 
 // pods decides about the pods that wait for the claim of a stale volume. The claim has to have been deleted, as the claimRef

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -115,6 +117,8 @@ type Subject struct {
 	Claim *corev1.PersistentVolumeClaim
 	// namespace is that of the claimRef.
 	namespace namespaceState
+	// watched is since when the signs of life of its nodes are known; zero: they are not.
+	watched time.Time
 
 	ClaimDecision, VolumeDecision Decision
 	// PodsDecision is about pods that wait for a claim that has been deleted. Without --delete-pending-pods it is to keep them.
@@ -146,6 +150,9 @@ func (s *Site) Survey(ctx context.Context) ([]Subject, error) {
 			if subject.namespace, err = s.namespace(ctx, ref.Namespace, namespaces); err != nil {
 				return nil, err
 			}
+		}
+		if *s.Config.ProofOfLife {
+			subject.watched = s.vigils.begun(s.Inventory.everNamed(subject.Nodes), subject.Since)
 		}
 		facts{Subject: subject, config: &s.Config, now: now}.decide(s.podsAreReleased(subject.Volume.UID))
 	}
@@ -210,6 +217,24 @@ func (s *Site) readNodes(ctx context.Context, into *nodeSet, when string, select
 		}
 		return nil
 	})
+}
+
+// readSigns reads the signs of life of the machine of a Node.
+func (s *Site) readSigns(ctx context.Context, node string) (signs, error) {
+	lease, pods := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
+	lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node}, lease)
+	if client.IgnoreNotFound(err) != nil {
+		return signs{}, fmt.Errorf("get the lease of node %s: %w", node, err)
+	}
+	if err != nil { // there is none
+		lease = &metav1.PartialObjectMetadata{}
+	}
+	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	if err := lists.Complete(s.Client).List(ctx, pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+		return signs{}, fmt.Errorf("list the pods of node %s: %w", node, err)
+	}
+	return signsOf(lease, pods.Items), nil
 }
 
 // liveNodes reads all nodes in one request, because a volume may refer to a node by a label.

@@ -176,6 +176,10 @@ type Permit struct {
 	live *nodeSet
 	// latest finds the nodes of each object once more.
 	latest prober
+
+	// mu guards signs, which reads the signs of life of each node once.
+	mu    sync.Mutex
+	signs map[string]func() (signs, error)
 }
 
 // Clear returns those of the subjects that are due and may be deleted now, MaxBatch at most, and the leave to do so. There are none

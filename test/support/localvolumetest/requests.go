@@ -76,6 +76,9 @@ func (w *World) get(ctx context.Context, store client.WithWatch, k client.Object
 	case *corev1.PersistentVolumeClaim:
 		kind = "claim"
 	}
+	if object.GetObjectKind().GroupVersionKind().Kind == "Lease" {
+		kind = "lease"
+	}
 	if err := w.request("get " + kind); err != nil {
 		return err
 	}
@@ -83,7 +86,7 @@ func (w *World) get(ctx context.Context, store client.WithWatch, k client.Object
 }
 
 func (w *World) list(ctx context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-	if _, ok := list.(*corev1.PodList); ok {
+	if _, ok := list.(*corev1.PodList); ok || list.GetObjectKind().GroupVersionKind().Kind == "PodList" {
 		if err := w.request("list pods"); err != nil {
 			return err
 		}

@@ -18,6 +18,9 @@ type LocalVolumeConfiguration struct {
 	OutOfServiceNodes *bool `json:"outOfServiceNodes"`
 	// UnreachableNodeDelay is how long a Node must not be ready, or be unknown to be, until it counts as missing. 0: never.
 	UnreachableNodeDelay *metav1.Duration `json:"unreachableNodeDelay"`
+	// ProofOfLife retains claims of nodes whose machine shows a sign of life after its Node went: its Lease is renewed, or it reports the
+	// status of a pod.
+	ProofOfLife *bool `json:"proofOfLife"`
 	// StalePVDiscoveryInterval is the interval between two checks for volumes that are no longer claimed.
 	StalePVDiscoveryInterval *metav1.Duration `json:"stalePVDiscoveryInterval"`
 	// MaxMissingNodeFraction is the share of the nodes with local volumes that may be missing. When more are missing, nothing

@@ -434,6 +434,11 @@ func (in *LocalVolumeConfiguration) DeepCopyInto(out *LocalVolumeConfiguration) 
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.ProofOfLife != nil {
+		in, out := &in.ProofOfLife, &out.ProofOfLife
+		*out = new(bool)
+		**out = **in
+	}
 	if in.StalePVDiscoveryInterval != nil {
 		in, out := &in.StalePVDiscoveryInterval, &out.StalePVDiscoveryInterval
 		*out = new(v1.Duration)

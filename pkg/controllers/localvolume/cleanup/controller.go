@@ -8,10 +8,13 @@
 package cleanup
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -71,6 +74,9 @@ func newReconciler(site *localvolume.Site) *reconciler {
 		announcement: func(s *localvolume.Subject) string { return "Deleting the claim of volume " + s.Volume.Name },
 		deleted:      func(*localvolume.Subject) { site.Metrics.ClaimsDeleted.Inc() },
 		failed:       func(*localvolume.Subject) { site.Metrics.ClaimsFailed.Inc() },
+		proofOfLife: func(ctx context.Context, permit *localvolume.Permit, stale localvolume.Stale) (string, error) {
+			return permit.ProofOfLife(ctx, stale)
+		},
 	})
 	return r
 }
@@ -163,8 +169,8 @@ func addControllers(mgr manager.Manager, site *localvolume.Site, withDeleter boo
 	return nil
 }
 
-// Connect sets the clients of a Site, and the cache of its nodes if it needs one, which the caller has to start. They have no cache: the client of a manager waits until its cache has its own writes, which would
-// slow the deletion of a thousand claims. Events, of which so many may wait, are sent by a client with its own limit.
+// Connect sets the clients of a Site, and the cache of its nodes if it needs one, which the caller has to start. The clients have no
+// cache: that of a manager waits until its cache has its own writes, which would slow the deletion of a thousand claims. Events, of which so many may wait, are sent by a client with its own limit.
 func Connect(d *localvolume.Dependencies, config *rest.Config, options client.Options, waiting int) (*localvolume.EventSender, error) {
 	forEvents := rest.CopyConfig(config)
 	forEvents.QPS, forEvents.Burst, forEvents.RateLimiter = eventQPS, eventBurst, nil
@@ -196,6 +202,10 @@ func Required(config *configv1alpha1.LocalVolumeConfiguration) []accessreview.Re
 		accessreview.To("", "persistentvolumeclaims", accessreview.List, accessreview.Watch, accessreview.Delete))
 	if *config.ReleaseCSIVolumes {
 		needs = append(needs, accessreview.To("", "persistentvolumes", accessreview.Patch)...)
+	}
+	if *config.ProofOfLife {
+		needs = slices.Concat(needs, accessreview.To("", "pods", accessreview.List),
+			accessreview.ToObject(corev1.NamespaceNodeLease, "", coordinationv1.GroupName, "leases", accessreview.Get))
 	}
 	if *config.DeletePendingPods {
 		needs = slices.Concat(needs, accessreview.To("", "persistentvolumeclaims", accessreview.Get),

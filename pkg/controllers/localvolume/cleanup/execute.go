@@ -29,6 +29,8 @@ type target struct {
 	decision func(*localvolume.Subject) localvolume.Decision
 	// announcement begins the message of the event that precedes its deletion; the reason follows.
 	announcement func(*localvolume.Subject) string
+	// proofOfLife returns what shows that its node is not lost after all, read live; nil: that does not matter.
+	proofOfLife func(context.Context, *localvolume.Permit, localvolume.Stale) (string, error)
 	// deleted or failed is called after its deletion, failed in parallel.
 	deleted, failed func(*localvolume.Subject)
 }
@@ -165,12 +167,17 @@ func (d *deletions) delete(ctx context.Context, permit *localvolume.Permit, subj
 			d.announce(s, localvolume.EventDeleting, fmt.Sprintf("%s, because %s.", d.announcement(s), s.Lost()))
 		}
 	}
-	done, failed := make([]bool, len(subjects)), make([]bool, len(subjects))
+	done, failed, alive := make([]bool, len(subjects)), make([]bool, len(subjects)), make([]string, len(subjects))
 	err := d.site.Each(len(subjects), func(i int) error {
 		s := &subjects[i]
 		object := d.object(s)
 		allowed, err := permit.AllowsNow(ctx, s.Stale)
+		if d.proofOfLife != nil && allowed && err == nil {
+			alive[i], err = d.proofOfLife(ctx, permit, s.Stale)
+		}
 		switch {
+		case err == nil && alive[i] != "": // it is reported below
+			return nil
 		case err == nil && !allowed:
 			return nil // a node came back meanwhile
 		case err == nil && releases(i):
@@ -189,6 +196,8 @@ func (d *deletions) delete(ctx context.Context, permit *localvolume.Permit, subj
 	for i := range subjects {
 		uid := d.object(&subjects[i]).GetUID()
 		switch {
+		case alive[i] != "":
+			d.skip(&subjects[i], alive[i])
 		case failed[i]:
 			d.retries.failed(uid, d.site.Clock.Now())
 		case done[i] && releases(i):

@@ -35,6 +35,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	r.site.WatchLife(ctx, subjects)
 	r.reportNodes(ctx, subjects)
 	r.reportClaims(subjects)
 	r.reportUntouched()
