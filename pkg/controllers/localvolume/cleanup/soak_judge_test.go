@@ -30,13 +30,13 @@ func (v *soakVolume) named() bool {
 
 // absent returns when the last machine of a volume was lost, and whether all are. By metadata.name a volume means the Node
 // of that name alone.
-func (v *soakVolume) absent() (since time.Time, all bool) {
+func (v *soakVolume) absent(now time.Time) (since time.Time, all bool) {
 	for _, m := range v.machines {
-		lost, there := m.lost, m.node != ""
+		lost, away := m.away(now)
 		if v.form == 4 {
-			lost, there = m.lostOriginal, m.node == m.original
+			lost, away = m.originalAway(now)
 		}
-		if there {
+		if !away {
 			return since, false
 		}
 		since = later(since, lost)
@@ -56,7 +56,8 @@ func (s *soak) judge(request string) {
 		s.T.Errorf("%s: %v", request, err)
 		return
 	}
-	since, all := v.absent()
+	since, all := v.absent(now)
+	alive := func(m *machine) bool { return v.seen[m] && now.Sub(m.renewed) < soakSilence }
 	least := time.Second
 	if parts[1] == "claim" {
 		least = localvolumetest.Delay
@@ -72,6 +73,8 @@ func (s *soak) judge(request string) {
 		s.T.Errorf("%s: volume %+v has a machine with a node", request, *v)
 	case now.Sub(since) < least:
 		s.T.Errorf("%s: the last machine was lost %s ago", request, now.Sub(since))
+	case parts[1] == "claim" && slices.ContainsFunc(v.machines, alive):
+		s.T.Errorf("%s: its machine is alive: %+v", request, *v.machines[0])
 	case len(volume.Annotations) > 0:
 		s.T.Errorf("%s: it is opted out", request)
 	case parts[1] == "volume" && !free:
@@ -129,7 +132,7 @@ func (s *soak) left(v *soakVolume) {
 	} else if err != nil {
 		return
 	}
-	_, all := v.absent()
+	_, all := v.absent(s.now())
 	if !v.named() || !all || len(volume.Annotations) > 0 || slices.ContainsFunc(v.machines, s.matched) {
 		return
 	}

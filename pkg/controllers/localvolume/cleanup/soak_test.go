@@ -47,6 +47,9 @@ type machine struct {
 	relabelled, known bool
 	// lost is when its Node was deleted last, and lostOriginal when that was the one of the original name.
 	lost, lostOriginal time.Time
+	// outage is what keeps its Node from working, and renewed when the Lease of the original one was renewed last.
+	outage  outage
+	renewed time.Time
 }
 
 // soakVolume is a volume as its user sees it.
@@ -82,10 +85,12 @@ func soakConfig(c *configv1alpha1.LocalVolumeConfiguration) {
 	c.CSIDrivers = []configv1alpha1.CSIDriver{{Name: soakDriver, TopologyKey: nodeID}}
 	c.DriverGracePeriod = &metav1.Duration{Duration: soakGrace}
 	c.ReleaseCSIVolumes = new(true)
+	c.OutOfServiceNodes, c.UnreachableNodeDelay = new(true), &metav1.Duration{Duration: soakUnreachable}
+	c.ProofOfLife = new(true)
 }
 
 // TestSoak lets nodes live at random: deletion, return, registration under another name, relabelling, flapping; labels of drivers on some nodes
-// only; twelve forms of affinity, three classes, all sources, opt-outs, processes whose clocks differ from that of the API server, and that
+// only; Nodes that are out of service or unreachable, and machines that live without a Node; twelve forms of affinity, three classes, all sources, opt-outs, processes whose clocks differ from that of the API server, and that
 // are killed, stopped, or suspended with their machine, with and without changes meanwhile. Nothing is deleted that must stay, and nothing
 // stays that must go.
 func TestSoak(t *testing.T) {
@@ -187,7 +192,7 @@ func (s *soak) register(m *machine, name string, labelled bool) {
 		node.Labels[nodeID] = m.id
 	}
 	s.note("register %s, labels %v", name, node.Labels)
-	m.node, m.labelled = name, labelled
+	m.node, m.labelled, m.outage = name, labelled, outage{}
 	s.Add(node)
 	s.event(func() { s.Site.Inventory.SetNode(node) })
 }
@@ -199,7 +204,12 @@ func (s *soak) unregister(m *machine) {
 	if err := s.Store.Delete(s.T.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		s.T.Fatal(err)
 	}
-	m.node, m.relabelled, m.lost = "", false, s.now()
+	if since, is := m.away(s.now()); is { // it was lost before
+		m.lost = since
+	} else {
+		m.lost = s.now()
+	}
+	m.node, m.relabelled = "", false
 	if name == m.original {
 		m.lostOriginal = m.lost
 	}
@@ -231,6 +241,10 @@ func (m *machine) labels() map[string]string {
 // change is a random change of a node.
 func (s *soak) change() {
 	m := s.machines[s.rand.IntN(soakMachines-1)]
+	if _, away := m.originalAway(s.now()); away && s.rand.IntN(4) == 0 {
+		s.renew(m)
+		return
+	}
 	if m.node == "" {
 		switch name := m.original; s.rand.IntN(4) {
 		case 0: // under another name; the label that identifies the machine may be set later
@@ -241,7 +255,9 @@ func (s *soak) change() {
 		}
 		return
 	}
-	switch s.rand.IntN(6) {
+	switch s.rand.IntN(9) {
+	case 6, 7, 8:
+		s.changeOutage(m)
 	case 0, 1, 2:
 		s.unregister(m)
 	case 3:
@@ -352,11 +368,19 @@ func (s *soak) whileAway(pass func(time.Duration)) {
 		return
 	}
 	for m, was := range before {
-		if was.node == "" && m.node == "" {
-			m.lost = was.lost
-		}
-		if was.node != m.original && m.node != m.original {
-			m.lostOriginal = was.lostOriginal
+		for _, away := range []func(*machine, time.Time) (time.Time, bool){(*machine).away, (*machine).originalAway} {
+			lost, wasAway := away(&was, since)
+			if _, is := away(m, s.now()); !wasAway || !is {
+				continue
+			}
+			switch {
+			case m.node == "":
+				m.lost, m.lostOriginal = lost, lost
+			case m.node != m.original:
+				m.lostOriginal = lost
+			case !m.outage.tainted.IsZero():
+				m.outage.tainted = lost
+			}
 		}
 	}
 }
@@ -400,7 +424,8 @@ func (s *soak) pass() {
 		}
 	}
 	for _, m := range s.machines {
-		m.known = m.node == m.original && !m.relabelled || m.known
+		_, away := m.away(s.now())
+		m.known = m.node == m.original && !away && !m.relabelled || m.known
 	}
 }
 
@@ -412,7 +437,7 @@ func (s *soak) passes(n int) {
 		s.pass()
 		for _, v := range s.volumes {
 			for _, m := range v.machines {
-				if m.node == m.original && (m.labelled || m.bare) {
+				if _, away := m.away(s.now()); m.node == m.original && !away && (m.labelled || m.bare) {
 					v.seen[m] = true
 				}
 			}
