@@ -74,6 +74,7 @@ func TestFlags(t *testing.T) {
 		"--out-of-service-nodes --unreachable-node-delay=600": func(o *options) bool {
 			return *o.volumes.OutOfServiceNodes && o.volumes.UnreachableNodeDelay.Duration == 10*time.Minute
 		},
+		"--storage-class-annotations":     func(o *options) bool { return *o.volumes.StorageClassAnnotations },
 		"--proof-of-life":                 func(o *options) bool { return *o.volumes.ProofOfLife },
 		"--dry-run --delete-pending-pods": func(o *options) bool { return *o.volumes.DryRun && *o.volumes.DeletePendingPods },
 		"--include-failed-volumes":        func(o *options) bool { return *o.config().Controllers.LocalVolume.IncludeFailedVolumes },

@@ -100,6 +100,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"count nodes with the taint node.kubernetes.io/out-of-service as missing")
 	flags.Var(&duration{&o.volumes.UnreachableNodeDelay.Duration, time.Second}, "unreachable-node-delay",
 		"how long a node must not be ready, or be unknown to be, until it counts as missing; 0: never; a number without a unit is seconds")
+	flags.BoolVar(o.volumes.StorageClassAnnotations, "storage-class-annotations", *o.volumes.StorageClassAnnotations,
+		"honor the annotations of storage classes that opt them in or out, and set the delay of their claims")
 	flags.BoolVar(o.volumes.ProofOfLife, "proof-of-life", *o.volumes.ProofOfLife,
 		"retain claims of nodes whose machine renews its lease, or reports the status of a pod, although its node is missing")
 	flags.BoolVar(o.volumes.DeleteVolumesOfUnknownNodes, "delete-volumes-of-unknown-nodes", *o.volumes.DeleteVolumesOfUnknownNodes,

@@ -39,6 +39,7 @@ func TestLocalVolumes(t *testing.T) {
 			"nodes that may not be listed":           testNodesForbidden,
 			"nodes that are lost, but exist":         testOutages,
 			"machines that are alive":                testProofOfLife,
+			"classes with annotations":               testClassAnnotations,
 			"all nodes at the same time":             testAllNodes,
 			"the permissions of the original":        testOriginalPermissions,
 			"pending pods":                           testPendingPods,

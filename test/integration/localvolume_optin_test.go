@@ -10,6 +10,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,4 +84,31 @@ func testProofOfLife(t *testing.T, p *volumePlane) {
 	}
 	v.absent(silentClaim)
 	v.stays("their machines are alive", renewsClaim, reportsClaim)
+}
+
+// testClassAnnotations checks that annotations opt a storage class in, with its own delay, and another one out, and that the permissions
+// for that are in artifacts/.
+func testClassAnnotations(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	immediate := storagev1.VolumeBindingImmediate
+	annotated := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: v.ns + "-annotated", Annotations: map[string]string{
+		localvolume.OptOutAnnotation: localvolume.OptInValue, localvolume.DelayAnnotation: "1s"}},
+		Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &immediate}
+	v.create(annotated)
+	optOut := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+localvolume.OptOutAnnotation+`":"off"}}}`))
+	if err := v.c.Patch(t.Context(), &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: v.class}}, optOut); err != nil {
+		t.Fatal(err)
+	}
+	node := v.node("a")
+	v.node("b")
+	_, kept := v.bound("kept", "a")
+	volume, claim := v.bound("annotated", "a", func(pv *corev1.PersistentVolume) { pv.Spec.StorageClassName = annotated.Name })
+	applyArtifacts(t, p.Plane, "local-volume/storage-class-annotations")
+	v.clean("--storage-class-annotations", "--pvc-deletion-delay=1h")
+	v.lose(node)
+	v.absent(claim, volume)
+	if event := v.event(kept, localvolume.EventSkipped); !strings.Contains(event.Message, `of its storage class is "off"`) {
+		t.Errorf("the event is %q, want one that names the annotation", event.Message)
+	}
+	v.stays("its class is opted out", kept)
 }

@@ -70,7 +70,7 @@ func (i *Inventory) Stale() []Stale {
 				continue
 			}
 			found[name] = Stale{Volume: known.object, Nodes: known.nodes, Since: i.since(known.nodes), PhaseSince: known.phaseSince,
-				Trouble: i.troubleOf(known.nodes),
+				Trouble: i.troubleOf(known.nodes), class: i.settings[known.object.Spec.StorageClassName],
 				Unknown: slices.ContainsFunc(known.nodes, func(node string) bool { return len(i.names[node].nodes) == 0 })}
 		}
 	}

@@ -84,9 +84,11 @@ func (s sighting) holder(now time.Time) string {
 type tenures struct {
 	client client.Client
 	name   string
-	keys   []string
+	// idle reports that it deletes nothing, and prevents no other process from doing so.
+	idle bool
 
 	mu   sync.Mutex
+	keys []string
 	seen map[string]sighting
 	// held is when a key that this cleaner holds was renewed last, tried when it last requested them all.
 	held  map[string]moment
@@ -98,14 +100,23 @@ type tenures struct {
 // newTenures returns what a cleaner of a Site would hold.
 func newTenures(d *Dependencies) *tenures {
 	var keys []string
-	if !*d.Config.DryRun { // it deletes nothing, and prevents no other process from doing so
+	if !*d.Config.DryRun {
 		keys = append(keys, d.Config.StorageClassNames...)
 	}
 	if !d.NoRecord {
 		keys = append(keys, recordKey+d.RecordNamespace)
 	}
-	return &tenures{client: d.Client, name: d.Holder, keys: keys, seen: map[string]sighting{}, held: map[string]moment{},
+	return &tenures{client: d.Client, name: d.Holder, idle: *d.Config.DryRun, keys: keys, seen: map[string]sighting{}, held: map[string]moment{},
 		others: map[string]string{}}
+}
+
+// want adds a key that this cleaner has to hold before it deletes anything of it.
+func (t *tenures) want(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.idle && !slices.Contains(t.keys, key) {
+		t.keys, t.tried = append(t.keys, key), time.Time{}
+	}
 }
 
 func (t *tenures) holds(key string, now moment) bool {

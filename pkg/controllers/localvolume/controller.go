@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -132,6 +133,12 @@ func (s *Site) Source() source.TypedSyncingSource[Pass] {
 				return before != nil && optOut(before) != optOut(now)
 			},
 			func(*metav1.PartialObjectMetadata, bool) bool { return false }))
+	}
+	if *s.Config.StorageClassAnnotations {
+		class := &metav1.PartialObjectMetadata{}
+		class.SetGroupVersionKind(storagev1.SchemeGroupVersion.WithKind("StorageClass"))
+		kinds = append(kinds, watch(s, s.Cache, class, func(_, class *metav1.PartialObjectMetadata) bool { return s.SetClass(class) },
+			func(class *metav1.PartialObjectMetadata, _ bool) bool { return s.RemoveClass(class.Name) }))
 	}
 	return &siteSource{site: s, kinds: kinds}
 }

@@ -100,9 +100,12 @@ func (f facts) decide(podsReleased bool) {
 }
 
 // ClaimDelay returns how long the nodes of a volume have to be missing before its claim is deleted; false: indefinitely.
-func ClaimDelay(config *configv1alpha1.LocalVolumeConfiguration, unknown bool) (time.Duration, bool) {
+func (s *Stale) ClaimDelay(config *configv1alpha1.LocalVolumeConfiguration) (time.Duration, bool) {
 	delay := config.PVCDeletionDelay.Duration
-	if !unknown {
+	if s.class.delay != nil {
+		delay = *s.class.delay
+	}
+	if !s.Unknown {
 		return delay, true
 	}
 	return max(delay, config.UnknownNodeDeletionDelay.Duration), config.UnknownNodeDeletionDelay.Duration > 0
@@ -118,6 +121,8 @@ func (f facts) claim() Decision {
 		claim.UID != ref.UID, claim.Spec.VolumeName != f.Volume.Name,
 		!claim.DeletionTimestamp.IsZero():
 		return Decision{Action: Keep}
+	case f.class.kept != "":
+		return keep("%s", f.class.kept)
 	case optedOut(claim):
 		return keep("the annotation %s of the claim is %s", OptOutAnnotation, optOut(claim))
 	case optedOut(f.Volume):
@@ -125,7 +130,7 @@ func (f facts) claim() Decision {
 	case f.namespace.optOut != "":
 		return keep("the annotation %s of the namespace is %s", OptOutAnnotation, f.namespace.optOut)
 	}
-	delay, ends := ClaimDelay(f.config, f.Unknown)
+	delay, ends := f.ClaimDelay(f.config)
 	if !ends {
 		return keep(neverSeen + "; set --unknown-node-deletion-delay (unknownNodeDeletionDelay) to delete such claims")
 	}
@@ -140,8 +145,9 @@ func (f facts) claim() Decision {
 // of the volume remembers it; they are left to Kubernetes for as long as the claim would have been.
 func (f facts) pods() Decision {
 	ref := f.Volume.Spec.ClaimRef
-	delay, ends := ClaimDelay(f.config, f.Unknown)
-	if ref == nil || ref.UID == "" || f.Claim != nil && f.Claim.UID == ref.UID || optedOut(f.Volume) || f.namespace.optOut != "" || !ends {
+	delay, ends := f.ClaimDelay(f.config)
+	if ref == nil || ref.UID == "" || f.Claim != nil && f.Claim.UID == ref.UID || optedOut(f.Volume) || f.namespace.optOut != "" ||
+		f.class.kept != "" || !ends {
 		return Decision{Action: Keep}
 	}
 	return f.from(f.Since.Add(delay))
@@ -181,6 +187,8 @@ func (f facts) retained() (Decision, bool) {
 		return Decision{Action: Keep}, false
 	}
 	switch {
+	case f.class.kept != "":
+		return keep("%s", f.class.kept), false
 	case optedOut(f.Volume):
 		return keep("its annotation %s is %s", OptOutAnnotation, optOut(f.Volume)), false
 	case f.namespace.optOut != "":
@@ -206,7 +214,7 @@ func (f facts) grace() time.Time {
 // repository or a backup. Then its reclaim policy and its claimRef are all that reports whether anyone wants it.
 func (f facts) unknown() Decision {
 	spec := f.Volume.Spec
-	delay, ends := ClaimDelay(f.config, true)
+	delay, ends := f.ClaimDelay(f.config)
 	switch {
 	case !*f.config.DeleteVolumesOfUnknownNodes:
 		return keep(neverSeen + "; set --delete-volumes-of-unknown-nodes (deleteVolumesOfUnknownNodes) to delete such volumes")
@@ -287,7 +295,8 @@ func (s *Subject) toDo() bool {
 		return true
 	}
 	// The claim is on its way out, and then it will be the turn of the volume.
-	return s.Claim != nil && !s.Claim.DeletionTimestamp.IsZero() && s.Volume.DeletionTimestamp.IsZero() && !optedOut(s.Volume) &&
+	return s.Claim != nil && !s.Claim.DeletionTimestamp.IsZero() && s.Volume.DeletionTimestamp.IsZero() &&
+		!optedOut(s.Volume) && s.class.kept == "" &&
 		s.Volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 }
 

@@ -90,7 +90,7 @@ func TestDecideClaim(t *testing.T) {
 			if got.Action != test.want || !strings.Contains(got.Skipped, test.skipped) || (got.Skipped == "") != (test.skipped == "") {
 				t.Errorf("got %+v", got)
 			}
-			if delay, _ := ClaimDelay(in.config, in.Unknown); got.Action == Wait && !got.Until.Equal(noon.Add(delay)) {
+			if delay, _ := in.ClaimDelay(in.config); got.Action == Wait && !got.Until.Equal(noon.Add(delay)) {
 				t.Errorf("it waits until %s", got.Until)
 			}
 		})

@@ -20,7 +20,7 @@ import (
 // up to date by events, so that a lost node costs as much as it has volumes. Its methods may be called by several
 // goroutines.
 type Inventory struct {
-	classes []string
+	classes sets.Set[string]
 	sources volumeSources
 	clock   clock.PassiveClock
 
@@ -30,7 +30,10 @@ type Inventory struct {
 	// volumes are the volumes of opted-in classes, and untouched those of them that are never cleaned up.
 	volumes   map[string]*volume
 	untouched map[string]*volume
-	nodes     *nodeSet
+	// settings are those of storage classes, and others the volumes of classes that are not opted in, if annotations can change that.
+	settings map[string]classSettings
+	others   map[string]*corev1.PersistentVolume
+	nodes    *nodeSet
 	// names has what is known about each name that volumes use, or that a Node has. had has the names that remember a Node,
 	// of now and of before, and whether it exists or not.
 	names map[string]*identity
@@ -74,18 +77,24 @@ type Stale struct {
 	Trouble string
 	// PhaseSince is since when the volume is known to have its phase.
 	PhaseSince time.Time
+	// class is what its storage class specifies.
+	class classSettings
 }
 
 // NewInventory returns an empty inventory. It uses the storage classes, the sources of volumes, and the node labels of the
 // configuration.
 func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.PassiveClock) *Inventory {
 	sources := volumeSourcesOf(&config)
-	return &Inventory{
-		classes: config.StorageClassNames, sources: sources, clock: clock,
+	i := &Inventory{
+		classes: sets.New(config.StorageClassNames...), settings: map[string]classSettings{}, sources: sources, clock: clock,
 		volumes: map[string]*volume{}, untouched: map[string]*volume{}, nodes: newNodeSet(sources.all),
 		names: map[string]*identity{}, had: index{}, missing: map[string]absence{}, uncertain: sets.Set[string]{},
 		outages: map[string]*outage{}, rules: outageRulesOf(&config),
 	}
+	if *config.StorageClassAnnotations {
+		i.others = map[string]*corev1.PersistentVolume{}
+	}
+	return i
 }
 
 // SetNode records the current state of a Node, and reports whether that changes which nodes are missing, or uncertain, or what outlives
@@ -198,10 +207,17 @@ func (i *Inventory) prune(name string) {
 func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	return i.setVolume(object)
+}
+
+func (i *Inventory) setVolume(object *corev1.PersistentVolume) bool {
 	before := i.volumes[object.Name]
 	wasStale := before != nil && i.isStale(before.nodes)
-	if !slices.Contains(i.classes, object.Spec.StorageClassName) {
+	if !i.optedIn(object.Spec.StorageClassName) {
 		i.discard(object.Name)
+		if i.others != nil {
+			i.others[object.Name] = object
+		}
 		return wasStale
 	}
 	known := &volume{object: object, phaseSince: i.clock.Now()}
@@ -226,6 +242,7 @@ func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 	i.unpin(before, known)
 	i.volumes[object.Name] = known
 	delete(i.untouched, object.Name)
+	delete(i.others, object.Name)
 	if len(known.nodes) == 0 {
 		i.untouched[object.Name] = known
 		return wasStale || before == nil
@@ -250,6 +267,7 @@ func (i *Inventory) discard(name string) {
 	before := i.volumes[name]
 	delete(i.volumes, name)
 	delete(i.untouched, name)
+	delete(i.others, name)
 	i.unpin(before, nil)
 }
 

@@ -167,7 +167,7 @@ const serverSkew = time.Minute
 // another name is not the one, whatever its labels are.
 func namesNodes(key string) bool {
 	switch key {
-	case "topology.topolvm.io/node", "openebs.io/nodename", "topology.localdisk.csi.acstor.io/node":
+	case "topology.topolvm.io/node", "openebs.io/nodename", "topology.localdisk.csi.acstor.io/node", "topology.lvm.csi/node":
 		return true
 	}
 	return false

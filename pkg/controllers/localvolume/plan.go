@@ -128,7 +128,7 @@ func plannedVolume(subject *Subject, in planInput) (PlannedVolume, bool) {
 	volume := PlannedVolume{Name: subject.Volume.Name, Claim: claimOf(subject.Volume), Nodes: subject.Nodes, Trouble: subject.Trouble,
 		ClaimKept: subject.ClaimDecision.Skipped, VolumeKept: subject.VolumeDecision.Skipped}
 	if subject.ClaimDecision.Action != Keep {
-		delay, _ := ClaimDelay(in.config, subject.Unknown)
+		delay, _ := subject.ClaimDelay(in.config)
 		volume.ClaimDue = at(delay)
 	}
 	switch decision := subject.VolumeDecision; {

@@ -120,7 +120,7 @@ func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	obj.CSIDrivers = listOr(obj.CSIDrivers)
 	obj.DriverGracePeriod = cmp.Or(obj.DriverGracePeriod, &metav1.Duration{Duration: 10 * time.Minute})
 	for _, option := range []**bool{&obj.DeletePendingPods, &obj.IncludeFailedVolumes, &obj.DeleteVolumesOfUnknownNodes,
-		&obj.OutOfServiceNodes, &obj.ProofOfLife, &obj.ReleaseCSIVolumes, &obj.DryRun} {
+		&obj.OutOfServiceNodes, &obj.ProofOfLife, &obj.StorageClassAnnotations, &obj.ReleaseCSIVolumes, &obj.DryRun} {
 		*option = cmp.Or(*option, new(false))
 	}
 }

@@ -9,6 +9,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type LocalVolumeConfiguration struct {
 	// StorageClassNames are the classes whose volumes are cleaned up. Empty: none.
 	StorageClassNames []string `json:"storageClassNames"`
+	// StorageClassAnnotations honors the annotations of StorageClasses that opt them in or out, and set the delay of their claims.
+	StorageClassAnnotations *bool `json:"storageClassAnnotations"`
 	// PVCDeletionDelay is how long a node must be missing before a claim is deleted.
 	PVCDeletionDelay *metav1.Duration `json:"pvcDeletionDelay"`
 	// UnknownNodeDeletionDelay is the same, if longer, for a node that was never seen: it may still join. 0: what belongs to such a node

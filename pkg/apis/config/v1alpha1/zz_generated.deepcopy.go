@@ -414,6 +414,11 @@ func (in *LocalVolumeConfiguration) DeepCopyInto(out *LocalVolumeConfiguration) 
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.StorageClassAnnotations != nil {
+		in, out := &in.StorageClassAnnotations, &out.StorageClassAnnotations
+		*out = new(bool)
+		**out = **in
+	}
 	if in.PVCDeletionDelay != nil {
 		in, out := &in.PVCDeletionDelay, &out.PVCDeletionDelay
 		*out = new(v1.Duration)

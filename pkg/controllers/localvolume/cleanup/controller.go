@@ -15,6 +15,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -128,7 +129,7 @@ func Controllers(site *localvolume.Site, options controller.TypedOptions[localvo
 // cache should be built with localvolume.CacheOptions. Of the dependencies it sets what is the manager's. Without a storage class
 // nothing is added, nothing watched, and the Site is nil.
 func AddToManager(mgr manager.Manager, d localvolume.Dependencies, withDeleter bool) (*localvolume.Site, error) {
-	if len(d.Config.StorageClassNames) == 0 {
+	if len(d.Config.StorageClassNames) == 0 && !*d.Config.StorageClassAnnotations {
 		mgr.GetLogger().Info("No storage class is opted in, local volumes are not watched", "controller", ControllerName)
 		return nil, nil
 	}
@@ -202,6 +203,9 @@ func Required(config *configv1alpha1.LocalVolumeConfiguration) []accessreview.Re
 		accessreview.To("", "persistentvolumeclaims", accessreview.List, accessreview.Watch, accessreview.Delete))
 	if *config.ReleaseCSIVolumes {
 		needs = append(needs, accessreview.To("", "persistentvolumes", accessreview.Patch)...)
+	}
+	if *config.StorageClassAnnotations {
+		needs = append(needs, accessreview.To(storagev1.GroupName, "storageclasses", accessreview.List, accessreview.Watch)...)
 	}
 	if *config.ProofOfLife {
 		needs = slices.Concat(needs, accessreview.To("", "pods", accessreview.List),

@@ -51,7 +51,7 @@ func (r *reconciler) count(subjects []localvolume.Subject) map[string]loss {
 		for _, node := range subjects[i].Nodes {
 			l := lost[node]
 			l.volumes++
-			l.delay, _ = localvolume.ClaimDelay(&r.site.Config, subjects[i].Unknown)
+			l.delay, _ = subjects[i].ClaimDelay(&r.site.Config)
 			if subjects[i].ClaimDecision.Action != localvolume.Keep {
 				l.claims++
 			}
@@ -105,7 +105,7 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 		r.site.Recorder.Event(claim, corev1.EventTypeNormal, localvolume.EventCancelled,
 			fmt.Sprintf("%s was back temporarily, or could not be observed for some time: the delay starts over.", localvolume.Nodes(subject.Nodes)))
 	}
-	delay, _ := localvolume.ClaimDelay(&r.site.Config, subject.Unknown)
+	delay, _ := subject.ClaimDelay(&r.site.Config)
 	until := subject.Since.Add(delay)
 	will := "will"
 	if r.site.DryRun() {
