@@ -106,8 +106,8 @@ func newTenures(d *Dependencies) *tenures {
 	if !d.NoRecord {
 		keys = append(keys, recordKey+d.RecordNamespace)
 	}
-	return &tenures{client: d.Client, name: d.Holder, idle: *d.Config.DryRun, keys: keys, seen: map[string]sighting{}, held: map[string]moment{},
-		others: map[string]string{}}
+	return &tenures{client: d.Client, name: d.Holder, idle: *d.Config.DryRun, keys: keys, seen: map[string]sighting{},
+		held: map[string]moment{}, others: map[string]string{}}
 }
 
 // want adds a key that this cleaner has to hold before it deletes anything of it.

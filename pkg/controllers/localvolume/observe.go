@@ -53,7 +53,8 @@ func trimNode(object any) (any, error) {
 		}
 	}
 	if ready := readyOf(full); ready.Type != "" {
-		kept.Status.Conditions = []corev1.NodeCondition{{Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime}}
+		kept.Status.Conditions = []corev1.NodeCondition{
+			{Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime}}
 	}
 	return kept, nil
 }

@@ -147,13 +147,20 @@ func AddToManager(mgr manager.Manager, d localvolume.Dependencies, withDeleter b
 		return nil, fmt.Errorf("add the events of controller %s: %w", ControllerName, err)
 	}
 	if d.Nodes != nil {
-		if err := mgr.Add(d.Nodes); err != nil {
+		if err := mgr.Add(everywhere{d.Nodes}); err != nil {
 			return nil, fmt.Errorf("add the nodes of controller %s: %w", ControllerName, err)
 		}
 	}
 	site := localvolume.NewSite(d)
 	return site, addControllers(mgr, site, withDeleter)
 }
+
+// everywhere is a cache that a replica without leadership fills, too: it becomes ready, and can continue immediately. The manager starts what
+// does not say so on the leader alone, and such a cache does not.
+type everywhere struct{ cache.Cache }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
 
 func addControllers(mgr manager.Manager, site *localvolume.Site, withDeleter bool) error {
 	var defaults controller.TypedOptions[localvolume.Pass]
@@ -171,7 +178,8 @@ func addControllers(mgr manager.Manager, site *localvolume.Site, withDeleter boo
 }
 
 // Connect sets the clients of a Site, and the cache of its nodes if it needs one, which the caller has to start. The clients have no
-// cache: that of a manager waits until its cache has its own writes, which would slow the deletion of a thousand claims. Events, of which so many may wait, are sent by a client with its own limit.
+// cache: that of a manager waits until its cache has its own writes, which would slow the deletion of a thousand claims. Events, of which
+// so many may wait, are sent by a client with its own limit.
 func Connect(d *localvolume.Dependencies, config *rest.Config, options client.Options, waiting int) (*localvolume.EventSender, error) {
 	forEvents := rest.CopyConfig(config)
 	forEvents.QPS, forEvents.Burst, forEvents.RateLimiter = eventQPS, eventBurst, nil

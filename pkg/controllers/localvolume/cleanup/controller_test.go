@@ -55,3 +55,11 @@ func TestDeleter(t *testing.T) {
 		}
 	}
 }
+
+// TestNodesOfStandby checks that a replica that is not the leader fills the cache of nodes, too: it would never be ready otherwise.
+func TestNodesOfStandby(t *testing.T) {
+	var nodes manager.Runnable = everywhere{}
+	if runnable, ok := nodes.(manager.LeaderElectionRunnable); !ok || runnable.NeedLeaderElection() {
+		t.Error("the cache of nodes is started on the leader alone")
+	}
+}

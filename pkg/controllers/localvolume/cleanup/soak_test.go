@@ -90,9 +90,9 @@ func soakConfig(c *configv1alpha1.LocalVolumeConfiguration) {
 }
 
 // TestSoak lets nodes live at random: deletion, return, registration under another name, relabelling, flapping; labels of drivers on some nodes
-// only; Nodes that are out of service or unreachable, and machines that live without a Node; twelve forms of affinity, three classes, all sources, opt-outs, processes whose clocks differ from that of the API server, and that
-// are killed, stopped, or suspended with their machine, with and without changes meanwhile. Nothing is deleted that must stay, and nothing
-// stays that must go.
+// only; Nodes that are out of service or unreachable, and machines that live without a Node; twelve forms of affinity, three classes, all
+// sources, opt-outs, processes whose clocks differ from that of the API server, and that are killed, stopped, or suspended with their
+// machine, with and without changes meanwhile. Nothing is deleted that must stay, and nothing stays that must go.
 func TestSoak(t *testing.T) {
 	rounds, seed := 10, uint64(32)
 	if n, ok := soaktest.Requested(t); ok {
