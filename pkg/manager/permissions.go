@@ -63,6 +63,14 @@ func discoveryGrant(config *v1alpha1.ControllersConfiguration) *grant {
 	}}
 }
 
+// rangesGrant returns what the conversion for OVN needs that a role of an earlier version does not have, nil for other backends.
+func rangesGrant(config *v1alpha1.ControllersConfiguration) *grant {
+	if config.Translation.Configured() != v1alpha1.BackendOVN {
+		return nil
+	}
+	return &grant{manifests: "artifacts/rbac", rules: []rule{{"networking.k8s.io", "servicecidrs", methods{"list", "watch"}}}}
+}
+
 // missing returns what the controller manager is not allowed to do, such as "list secrets". Where that cannot be found out,
 // nothing is missing: the controllers then report what fails.
 func (g *grant) missing(ctx context.Context, reviews authorizationclient.SelfSubjectAccessReviewInterface) []string {

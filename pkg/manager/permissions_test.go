@@ -66,6 +66,27 @@ func TestControllersWaitForPermissions(t *testing.T) {
 	}
 }
 
+// TestRangesGrant checks that only Translations on OVN wait for the permission to read ServiceCIDRs.
+func TestRangesGrant(t *testing.T) {
+	for name, test := range map[string]struct {
+		configure func(*v1alpha1.TranslationConfiguration)
+		held      string
+	}{
+		"OVN": {func(c *v1alpha1.TranslationConfiguration) { c.OVN.Endpoints = []string{"tcp:127.0.0.1:6641"} },
+			"not allowed to list servicecidrs, watch servicecidrs: kubectl apply -k artifacts/rbac"},
+		"MidoNet": {func(c *v1alpha1.TranslationConfiguration) { c.MidoNet.URL = "http://localhost/midonet-api" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := reviewing(func(authorizationv1.ResourceAttributes) (bool, error) { return false, nil })
+			test.configure(&p.config.Translation)
+			p.split(t.Context(), []controller{{name: "translation-convert", needs: rangesGrant}})
+			if got := p.ready.heldBack("translation-convert"); got != test.held {
+				t.Errorf("the controller waits for %q, want %q", got, test.held)
+			}
+		})
+	}
+}
+
 // TestControllerStartsWhenPermitted checks that a controller starts as soon as its permissions are granted.
 func TestControllerStartsWhenPermitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -46,7 +46,7 @@ func controllers(fence *Fence) []controller {
 		// DiscoveryBackends: the cluster may have other discoverers, or no backends.
 		{name: maintenance.ControllerName, add: s.addMaintenance},
 		{
-			name: converter.ControllerName, off: noBackend, apis: translations, cache: translationCache, whole: s.translations,
+			name: converter.ControllerName, off: noBackend, needs: rangesGrant, apis: translations, cache: translationCache, whole: s.translations,
 			add: s.addConverter,
 		},
 		{name: annotate.ControllerName, off: noHosts, add: s.addAnnotate},

@@ -34,6 +34,8 @@ var ofOVN = []permissions.Right{
 	{Verb: "get", Group: networkingv1.GroupName, Resource: "networkpolicies"},
 	{Verb: "list", Group: networkingv1.GroupName, Resource: "networkpolicies"},
 	{Verb: "watch", Group: networkingv1.GroupName, Resource: "networkpolicies"},
+	{Verb: "list", Group: networkingv1.GroupName, Resource: "servicecidrs"},
+	{Verb: "watch", Group: networkingv1.GroupName, Resource: "servicecidrs"},
 }
 
 // ofOthers are those that the API server requests about Projects of which a user is no member; TestProjectMembership needs them.

@@ -6,14 +6,17 @@ package integration
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,6 +129,8 @@ func TestTranslationsOnOVN(t *testing.T) {
 	expectGroups("with another policy", 4)
 	n.delete(second)
 	expectGroups("after its deletion", 2)
+
+	testUnusedClusterIP(t, n, server, service)
 
 	slice.Endpoints = nil
 	if err := n.c.Update(t.Context(), slice); err != nil {
@@ -256,4 +261,40 @@ func testOrphanIsFound(t *testing.T, n *network, server *ovnserver.Server) {
 	found("1 resources of the tenant in the network backend are in no Translation, for instance LoadBalancer " + id)
 	server.Nbctl(t, "destroy", "Load_Balancer", id)
 	found("")
+}
+
+// testUnusedClusterIP checks that an external address in the range of cluster IPs is not served, also if no Service has it.
+func testUnusedClusterIP(t *testing.T, n *network, server *ovnserver.Server, service *corev1.Service) {
+	t.Helper()
+	unused := netip.MustParseAddr(service.Spec.ClusterIP)
+	for services := (&corev1.ServiceList{}); ; unused = unused.Next() {
+		if err := n.c.List(t.Context(), services); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(services.Items, func(s corev1.Service) bool { return s.Spec.ClusterIP == unused.String() }) {
+			break
+		}
+	}
+	outside := n.service(service.Namespace, "outside", tcp("http", 80))
+	outside.Spec.ExternalIPs = []string{unused.String(), "203.0.113.9"}
+	if err := n.c.Update(t.Context(), outside); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		vips := server.Nbctl(t, "--bare", "--columns=vips", "find", "Load_Balancer", "name="+service.Namespace+"/outside/tcp")
+		if !strings.Contains(vips, "203.0.113.9:80=") || strings.Contains(vips, unused.String()+":") {
+			return fmt.Errorf("vips = %q, want 203.0.113.9 and not %s", vips, unused)
+		}
+		found := &eventsv1.EventList{}
+		if err := n.c.List(ctx, found, client.InNamespace(service.Namespace)); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(found.Items, func(e eventsv1.Event) bool {
+			return e.Reason == "ExternalAddressTaken" && strings.Contains(e.Note, unused.String()) && strings.Contains(e.Note, "the range of cluster IPs")
+		}) {
+			return fmt.Errorf("no event names %s", unused)
+		}
+		return nil
+	})
+	n.delete(outside)
 }

@@ -74,7 +74,9 @@ type reconciler struct {
 	owned   func(key string) ([]*midonetv1.Translation, error)
 	emitter emitter
 	// isolator is the emitter, if its backend has NetworkPolicies; else nil.
-	isolator    isolator
+	isolator isolator
+	// ranges: ServiceCIDRs are served, and the backend compares addresses with them.
+	ranges      bool
 	gracePeriod time.Duration
 	clock       clock.PassiveClock
 	recorder    events.EventRecorder
@@ -130,6 +132,15 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged()))
 	if r.isolator != nil {
 		watches = to.watchAddresses(to.watchPolicies(watches))
+		if r.ranges, err = servesRanges(mgr.GetRESTMapper()); err != nil {
+			return err
+		}
+		if r.ranges {
+			watches = to.watchRanges(watches)
+		} else {
+			mgr.GetLogger().Info("External addresses are not compared with the range of cluster IPs: ServiceCIDRs are not served before Kubernetes 1.33",
+				"controller", ControllerName)
+		}
 	}
 	return watches.Complete(instrument.Reconciler(ControllerName, r))
 }

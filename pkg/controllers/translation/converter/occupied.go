@@ -54,8 +54,8 @@ func nodeAddressKeys(object client.Object) []string {
 	return keys
 }
 
-// occupiedOf returns the addresses of a Node that something else has, with what that is: a Service, or a Pod of another Node. A kubelet
-// writes the addresses of its Node.
+// occupiedOf returns the addresses of a Node that something else has or may get, with what that is: a Service, or a Pod of another
+// Node. A kubelet writes the addresses of its Node.
 func (r *reconciler) occupiedOf(ctx context.Context, node *corev1.Node) (map[netip.Addr]string, error) {
 	if r.isolator == nil {
 		return nil, nil
@@ -64,8 +64,15 @@ func (r *reconciler) occupiedOf(ctx context.Context, node *corev1.Node) (map[net
 	if err := r.client.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
+	ranges, err := r.rangesOf(ctx)
+	if err != nil {
+		return nil, err
+	}
 	occupied := map[netip.Addr]string{}
 	for _, address := range convert.HoldingsOf(node).Addresses {
+		if within := inRange(ranges, address); within != "" {
+			occupied[address] = within
+		}
 		services, err := servicesWith(ctx, r.client, address.String())
 		if err != nil {
 			return nil, err
@@ -85,7 +92,7 @@ func (r *reconciler) occupiedOf(ctx context.Context, node *corev1.Node) (map[net
 }
 
 // occupied returns the ports at external addresses of a Service that something else has: a cluster IP of another Service, an address
-// of a Node or its Pods, or the same port of an older Service.
+// of a Node or its Pods, the same port of an older Service, or nothing yet in the range of cluster IPs.
 func (r *reconciler) occupied(ctx context.Context, service *corev1.Service) (convert.Occupied, error) {
 	vips := convert.VIPsOf(service)
 	if r.isolator == nil || len(vips) == 0 { // MidoNet serves no external address
@@ -94,6 +101,10 @@ func (r *reconciler) occupied(ctx context.Context, service *corev1.Service) (con
 	nodes := &corev1.NodeList{}
 	if err := r.client.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	ranges, err := r.rangesOf(ctx)
+	if err != nil {
+		return nil, err
 	}
 	others := map[netip.Addr][]corev1.Service{}
 	occupied := convert.Occupied{}
@@ -105,7 +116,7 @@ func (r *reconciler) occupied(ctx context.Context, service *corev1.Service) (con
 			}
 			others[vip.Address] = found
 		}
-		if owner := ownerOf(service, vip, others[vip.Address], nodes.Items); owner != "" {
+		if owner := ownerOf(service, vip, others[vip.Address], nodes.Items, ranges); owner != "" {
 			occupied[vip] = owner
 		}
 	}
@@ -113,7 +124,7 @@ func (r *reconciler) occupied(ctx context.Context, service *corev1.Service) (con
 }
 
 // ownerOf returns what else has a port at an external address of a Service, "" for nothing. The others have the address, too.
-func ownerOf(service *corev1.Service, vip convert.VIP, others []corev1.Service, nodes []corev1.Node) string {
+func ownerOf(service *corev1.Service, vip convert.VIP, others []corev1.Service, nodes []corev1.Node, ranges []netip.Prefix) string {
 	for i := range others {
 		other := &others[i]
 		name := other.Namespace + "/" + other.Name
@@ -130,7 +141,11 @@ func ownerOf(service *corev1.Service, vip convert.VIP, others []corev1.Service, 
 			return has
 		}
 	}
-	return ""
+	if convert.HasClusterIP(service, vip.Address) {
+		return ""
+	}
+	// The next Service may be assigned an unused address, and its packets would go to this one.
+	return inRange(ranges, vip.Address)
 }
 
 // isOlder reports whether an object keeps what another one has, too.

@@ -69,7 +69,7 @@ func TestOwnerOf(t *testing.T) {
 			for _, other := range tc.others {
 				others = append(others, *other)
 			}
-			if got := ownerOf(own, vip, others, tc.nodes); !strings.HasPrefix(got, tc.want) || got != "" && tc.want == "" {
+			if got := ownerOf(own, vip, others, tc.nodes, nil); !strings.HasPrefix(got, tc.want) || got != "" && tc.want == "" {
 				t.Errorf("owner = %q, want %q", got, tc.want)
 			}
 		})
