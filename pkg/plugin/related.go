@@ -58,18 +58,23 @@ func routeKinds() (all []kind) {
 	return all
 }
 
+// notCheckedPolicies is the part of what is not checked that is, where ports of OVN are known.
+const notCheckedPolicies = "network policies, "
+
 // related adds what is known of what an object of Kubernetes depends on.
 func (c *command) related(ctx context.Context, object client.Object, idle report.Idle, r *report.Report) error {
-	r.NotChecked = "network policies, DNS, and what other controllers report: kubectl describe shows their events"
+	r.NotChecked = notCheckedPolicies + "DNS, and what other controllers report: kubectl describe shows their events"
 	switch o := object.(type) {
 	case *corev1.Pod:
 		if err := c.podRelated(ctx, o, idle, r); err != nil {
 			return err
 		}
 	case *corev1.Node:
-		if _, err := c.translationsOf(ctx, o, []string{metav1.NamespaceDefault}, idle, r); err != nil {
+		translations, err := c.translationsOf(ctx, o, []string{metav1.NamespaceDefault}, idle, r)
+		if err != nil {
 			return err
 		}
+		r.Ports = portsOf(translations, o, o.Name)
 	case *corev1.Service:
 		if err := c.ways(ctx, o, idle, r); err != nil {
 			return err
@@ -90,7 +95,16 @@ func (c *command) related(ctx context.Context, object client.Object, idle report
 
 // podRelated adds the Translations of a Pod, and what is known of its Node and its volumes.
 func (c *command) podRelated(ctx context.Context, pod *corev1.Pod, idle report.Idle, r *report.Report) error {
-	if _, err := c.translationsOf(ctx, pod, []string{pod.Namespace}, idle, r); err != nil {
+	translations, err := c.translationsOf(ctx, pod, []string{pod.Namespace}, idle, r)
+	if err != nil {
+		return err
+	}
+	var ends []*report.WayEnd
+	r.Ports = portsOf(translations, pod, pod.Spec.NodeName) // a user of the namespace may not read the Translations of Nodes
+	for i := range r.Ports {
+		ends = append(ends, &r.Ports[i])
+	}
+	if err := c.isolate(ctx, pod.Namespace, []corev1.Pod{*pod}, ends, r); err != nil {
 		return err
 	}
 	if pod.Spec.NodeName != "" {

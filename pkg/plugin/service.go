@@ -6,10 +6,7 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -97,6 +94,15 @@ func (c *command) ways(ctx context.Context, service *corev1.Service, idle report
 			"has no Translation: see its events; controllers.translation.serviceTypes may not have the type %s", service.Spec.Type))
 	}
 	r.Ways = waysOf(service, translations)
+	var ends []*report.WayEnd
+	for _, way := range r.Ways {
+		for i := range way.Endpoints {
+			ends = append(ends, &way.Endpoints[i])
+		}
+	}
+	if err := c.isolate(ctx, service.Namespace, nil, ends, r); err != nil {
+		return err
+	}
 	if slices.ContainsFunc(r.Ways, func(w report.Way) bool { return strings.HasPrefix(w.Address, gatewayAddress) }) &&
 		!hasGateway(translations) {
 		r.Add("Services", service, report.Found(report.Warning,
@@ -178,81 +184,4 @@ func hasGateway(translations []midonetv1.Translation) bool {
 func isOf(t *midonetv1.Translation, owner client.Object) bool {
 	namespace := cmp.Or(owner.GetNamespace(), metav1.NamespaceDefault)
 	return owner.GetUID() != "" && t.Namespace == namespace && t.Labels[midonetv1.LabelOwnerUID] == string(owner.GetUID())
-}
-
-// row has the columns of OVN's rows that a way consists of.
-type row struct {
-	ID        string
-	Name      string
-	Protocol  string
-	Vips      map[string]string
-	Addresses []string
-	Options   map[string]string
-	Owners    struct {
-		Owner string
-	} `json:"external_ids"`
-}
-
-// waysOf returns the ways of a Service through the load balancers of OVN, by the Translations.
-func waysOf(service *corev1.Service, translations []midonetv1.Translation) []report.Way {
-	switches, ports := map[string]string{}, map[string]report.WayEnd{}
-	balancers := []row(nil)
-	for i := range translations {
-		for _, listed := range translations[i].Resources {
-			var body row
-			if json.Unmarshal([]byte(listed.Body), &body) != nil {
-				continue
-			}
-			switch listed.Kind {
-			case "LogicalSwitch":
-				switches[body.ID] = body.Name
-			case "LogicalSwitchPort":
-				for _, addresses := range body.Addresses {
-					for _, address := range strings.Fields(addresses) {
-						ports[address] = report.WayEnd{Port: body.Name, Object: body.Owners.Owner, Switch: listed.Parent,
-							Chassis: body.Options["requested-chassis"], Problem: unrealized(&translations[i])}
-					}
-				}
-			case "LoadBalancer":
-				if isOf(&translations[i], service) {
-					balancers = append(balancers, body)
-				}
-			}
-		}
-	}
-	var ways []report.Way
-	for _, balancer := range balancers {
-		for _, address := range slices.Sorted(maps.Keys(balancer.Vips)) {
-			way := report.Way{Address: shownAddress(address), Protocol: balancer.Protocol, LoadBalancer: balancer.Name, Endpoints: []report.WayEnd{}}
-			for text := range strings.SplitSeq(balancer.Vips[address], ",") {
-				endpoint, err := netip.ParseAddrPort(text)
-				if err != nil {
-					continue // it has none
-				}
-				end := ports[endpoint.Addr().String()]
-				if end.Address = text; switches[end.Switch] != "" {
-					end.Switch = switches[end.Switch]
-				}
-				way.Endpoints = append(way.Endpoints, end)
-			}
-			ways = append(ways, way)
-		}
-	}
-	return ways
-}
-
-func (c *command) printWays(ways []report.Way) {
-	for _, way := range ways {
-		c.out.print("%s/%s, load balancer %s:\n", way.Address, way.Protocol, way.LoadBalancer)
-		if len(way.Endpoints) == 0 {
-			c.out.print("  no endpoint: connections are rejected\n")
-		}
-		for _, e := range way.Endpoints {
-			if e.Port == "" {
-				c.out.print("  %s\n", e.Address)
-				continue
-			}
-			c.out.print("  %s  %s, port %s of switch %s, chassis %s\n", e.Address, e.Object, e.Port, e.Switch, e.Chassis)
-		}
-	}
 }

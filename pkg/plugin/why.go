@@ -26,10 +26,11 @@ func newWhy(c *command) *cobra.Command {
 		Long: "Show what blocks an object, or the deletion of a namespace: the finding of status, and its details. Of a Project, " +
 			"list the role bindings and the tokens of service accounts\n" +
 			"in its namespace that are not of its members, as former members may have left them. Of a Service on OVN, show the way of\n" +
-			"connections as well: its load balancers, and the port, the switch and the chassis of each endpoint; of a Node, whether OVN has its\n" +
-			"chassis. Of a claim, a volume and a Node, also of one that was deleted, show which local volumes are deleted and when, or why they\n" +
-			"are retained. Of a Pod, follow its Translations, its Node and its claims; of a route, such as an HTTPProxy, an HTTPRoute and an\n" +
-			"Ingress, its Services and their backends; of all of these the namespace and its Project.\n\n" +
+			"connections as well: its load balancers, and the port, the switch and the chassis of each endpoint; of a Pod and a Node, these of its\n" +
+			"own; of Pods also the NetworkPolicies that may drop connections; of a Node, whether OVN has its chassis. Of a claim, a volume and a\n" +
+			"Node, also of one that was deleted, show which local volumes are deleted and when, or why they are retained. Of a Pod, follow its\n" +
+			"Translations, its Node and its claims; of a route, such as an HTTPProxy, an HTTPRoute and an Ingress, its Services and their backends;\n" +
+			"of all of these the namespace and its Project.\n\n" +
 			"It exits with 0 when nothing does, with 1 when there are findings, and with 2 when the object could not be read.",
 		Example: "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop\n" +
 			"  kubectl groundskeeper why service/web -n shop\n  kubectl groundskeeper why node/worker-7",
@@ -119,6 +120,9 @@ func (c *command) printWhy(name string, r *report.Report) {
 	}
 	if r.Project != "" {
 		c.out.print("%s is the namespace of Project %s\n", name, r.Project)
+	}
+	for _, port := range r.Ports {
+		c.printEnd("", port)
 	}
 	c.printWays(r.Ways)
 	if r.NotChecked != "" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,6 +128,16 @@ func TestTranslationsOnOVN(t *testing.T) {
 	second := policy()
 	n.create(second)
 	expectGroups("with another policy", 4)
+	for object, want := range map[string]string{
+		"pod/web-0": "10.1.0.10  Pod " + ns + "/web-0, port " + ns + "_web-0 of switch node-a, chassis node-a, not Realized\n" +
+			"  connections to it are dropped unless allowed by NetworkPolicy np\n",
+		"service/web": "    connections to it are dropped unless allowed by NetworkPolicy np\n",
+		"node/node-a": "10.1.0.2  Node node-a, port k8s-node-a of switch node-a, chassis node-a, not Realized\n",
+	} {
+		if out, _ := n.why(object, ns); !strings.Contains(out, want) {
+			t.Errorf("why %s prints\n%s\nwant %q in it", object, out, want)
+		}
+	}
 	n.delete(second)
 	expectGroups("after its deletion", 2)
 
@@ -261,6 +272,14 @@ func testOrphanIsFound(t *testing.T, n *network, server *ovnserver.Server) {
 	found("1 resources of the tenant in the network backend are in no Translation, for instance LoadBalancer " + id)
 	server.Nbctl(t, "destroy", "Load_Balancer", id)
 	found("")
+}
+
+// why runs "kubectl groundskeeper why", which fails if there are findings.
+func (n *network) why(object, namespace string) (string, error) {
+	command := exec.CommandContext(n.t.Context(), n.Kubectl(), "groundskeeper", "--kubeconfig", n.AdminKubeconfig(), "why", object, "--namespace", namespace)
+	command.Env = append(os.Environ(), "PATH="+filepath.Dir(n.Kubectl())+":"+os.Getenv("PATH"))
+	out, err := command.CombinedOutput()
+	return string(out), err
 }
 
 // testUnusedClusterIP checks that an external address in the range of cluster IPs is not served, also if no Service has it.

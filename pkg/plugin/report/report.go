@@ -52,6 +52,8 @@ type Report struct {
 	Project string `json:"project,omitempty"`
 	// Ways are how connections to a Service go through the backend network.
 	Ways []Way `json:"ways,omitempty"`
+	// Ports are where a Pod or a Node is in the backend network.
+	Ports []WayEnd `json:"ports,omitempty"`
 	// NotChecked is what may be wrong nevertheless.
 	NotChecked string `json:"notChecked,omitempty"`
 }
@@ -66,9 +68,9 @@ type Way struct {
 	Endpoints    []WayEnd `json:"endpoints"`
 }
 
-// WayEnd is an endpoint of a Service. Of one that is no Pod's, only the address is known.
+// WayEnd is an endpoint of a Service, a Pod or a Node. Of an endpoint that is no Pod's, only the address is known.
 type WayEnd struct {
-	// Address is the address and the port.
+	// Address is the address, of an endpoint with the port; of a Pod or a Node, its addresses.
 	Address string `json:"address"`
 	// Object has the address, for instance Pod shop/web-0.
 	Object string `json:"object,omitempty"`
@@ -76,8 +78,13 @@ type WayEnd struct {
 	Port    string `json:"port,omitempty"`
 	Switch  string `json:"switch,omitempty"`
 	Chassis string `json:"chassis,omitempty"`
-	// Problem is why the network has not applied the port.
-	Problem string `json:"problem,omitempty"`
+	// Realized is the status of that condition, "" if it is not known. Problem is why the network has not applied the port.
+	Realized string `json:"realized,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+	// IngressPolicies and EgressPolicies are the NetworkPolicies that isolate the Pod, by name: connections to it, or from it, are dropped
+	// unless one of them allows them.
+	IngressPolicies []string `json:"ingressPolicies,omitempty"`
+	EgressPolicies  []string `json:"egressPolicies,omitempty"`
 }
 
 // Checked is a kind of object, or a part of the installation.
