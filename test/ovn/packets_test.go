@@ -17,6 +17,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/test/ovnserver"
 )
@@ -204,6 +205,27 @@ func TestPolicyPackets(t *testing.T) {
 	expect("denied egress", "web-0", "10.1.1.98:8080", "")
 	expect("denied egress", "web-0", "[fd01:0:0:1::98]:8080", "")
 	expect("isolated, to itself", "web-0", "10.0.0.50:80", "web-0")
+
+	// What the policy decides is logged with its name, limited by the meter if there is one.
+	const log = `name="default_np_%s", verdict=%s, severity=%s, direction=to-lport`
+	logging := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Annotations: map[string]string{midonetv1.AnnotationACLLogging: `{"deny":"alert","allow":"info"}`}}}
+	objects.namespaces = []*corev1.Namespace{logging}
+	for _, meter := range []string{"", "acl-logging"} {
+		if meter != "" {
+			w.server.Nbctl(t, "meter-add", meter, "drop", "20", "pktps")
+		}
+		w.apply(objects)
+		w.server.Nbctl(t, "--wait=hv", "sync")
+		before := len(chassis[0].Log(t))
+		expect("allowed and logged", "client", "10.1.0.10:8080", "web-0")
+		expect("denied and logged", "other", "10.1.0.10:8080", "")
+		for _, want := range []string{fmt.Sprintf(log, "0", "allow", "info"), fmt.Sprintf(log, "deny", "drop", "alert")} {
+			if got := chassis[0].Log(t)[before:]; !strings.Contains(got, want) {
+				t.Errorf("with meter %q the chassis logs %q, want %q", meter, got, want)
+			}
+		}
+	}
+	objects.namespaces = nil
 
 	outward := egress(labelled("app", "web"), to(ports{at(corev1.ProtocolTCP, 8080)}, block("10.1.1.0/24", "10.1.1.11/32")))
 	objects.policies = []*networkingv1.NetworkPolicy{policy(outward)}

@@ -229,7 +229,8 @@ func (w *world) convert(c cluster) {
 		read := convert.ReadPolicy(policy)
 		scope.Policies = append(scope.Policies, read)
 		present["NetworkPolicy "+policy.Name] = true
-		w.put("NetworkPolicy "+policy.Name, emitter.NetworkPolicy(read, slices.Collect(maps.Values(namespaces)), c.pods))
+		logging, _ := convert.LoggingOf(namespaces[policy.Namespace])
+		w.put("NetworkPolicy "+policy.Name, emitter.NetworkPolicy(read, slices.Collect(maps.Values(namespaces)), c.pods, logging))
 	}
 	byName := map[string]*corev1.Node{}
 	for _, node := range c.nodes {

@@ -111,6 +111,16 @@ func (c *Chassis) start(t testing.TB, hostname, address string) {
 	c.servers = map[string]int{"namespace": c.namespace.Process.Pid, "ovsdb-server": database.Process.Pid, "ovs-vswitchd": vswitchd.Process.Pid, "ovn-controller": c.controller.Process.Pid}
 }
 
+// Log returns what ovn-controller has logged.
+func (c *Chassis) Log(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(c.path("ovn-controller.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // Path is the file of the namespace of the chassis.
 func (c *Chassis) Path() string { return pathOf(c.namespace) }
 

@@ -34,6 +34,9 @@ const (
 	AnnotationWrittenTunnelEndpointIP = "groundskeeper.io/written-tunnel-endpoint-ip"
 	// AnnotationMACAddress holds the MAC address of a Pod's or a Node's interface.
 	AnnotationMACAddress = "midonet.org/mac-address"
+	// AnnotationACLLogging of a Namespace holds the severities with which OVN logs what its NetworkPolicies allow and deny. It is that
+	// of ovn-kubernetes, with its meaning.
+	AnnotationACLLogging = "k8s.ovn.org/acl-logging"
 	// AnnotationOVNChassis holds the name or the hostname of the OVN chassis that a Node is, if it is not the Node's name.
 	AnnotationOVNChassis = "groundskeeper.io/ovn-chassis"
 	// AnnotationWrittenOVNChassis holds the name that the annotator wrote to AnnotationOVNChassis. While both are equal, it follows the

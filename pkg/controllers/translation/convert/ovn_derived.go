@@ -98,8 +98,11 @@ const mostRules = 64
 
 // derivesRule reports whether an ACL of the subjects of a policy has an id.
 func derivesRule(subjects, wanted uuid.UUID) bool {
-	for i := range mostRules * mostRules {
-		for _, direction := range []string{toPort, fromPort} {
+	for _, direction := range []string{toPort, fromPort} {
+		if SubID(subjects, denialPart(direction)) == wanted {
+			return true
+		}
+		for i := range mostRules * mostRules {
 			if SubID(subjects, rulePart(direction, i/mostRules, i%mostRules)) == wanted {
 				return true
 			}

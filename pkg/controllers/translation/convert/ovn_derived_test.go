@@ -34,7 +34,7 @@ func TestOVNDerives(t *testing.T) {
 		o.Pod(ovnPod(), ovnNode(), Scope{Translated: func(*Policy, string) bool { return true }}),
 		o.Service(ovnService(func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30081 }), []*discoveryv1.EndpointSlice{slice}, nil),
 		o.Service(local, []*discoveryv1.EndpointSlice{slice}, nil),
-		o.NetworkPolicy(ReadPolicy(policy), testNamespaces(), []*corev1.Pod{member("default", "a", "web", ports...)}))
+		o.NetworkPolicy(ReadPolicy(policy), testNamespaces(), []*corev1.Pod{member("default", "a", "web", ports...)}, Logging{Deny: "info"}))
 	kinds := map[string]bool{}
 	for _, translation := range results.Translations {
 		name := types.NamespacedName{Namespace: translation.Namespace, Name: translation.Name}

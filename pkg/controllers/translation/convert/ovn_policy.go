@@ -5,8 +5,10 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -19,9 +21,11 @@ import (
 // kindPolicyGroup is the kind of the Translation of the Pods that a NetworkPolicy names, other than those that it applies to.
 const kindPolicyGroup = "NetworkPolicy-Group"
 
-// Priorities of ACLs: what a policy allows, and what is always allowed, precedes isolation.
+// Priorities of ACLs: what a policy allows, and what is always allowed, precedes what a policy logs that it denies, and that precedes
+// isolation.
 const (
-	priorityIsolated = 1000
+	priorityIsolated = 999
+	priorityDenied   = 1000
 	priorityAllowed  = 1001
 )
 
@@ -82,8 +86,9 @@ func group(id uuid.UUID, owner string) midonetv1.BackendResource {
 
 // acl returns a rule of a group. What is allowed includes replies. What a Pod sends is matched after the choice of an endpoint,
 // because policies are about Pods and not about the addresses of Services.
-func acl(group, id uuid.UUID, direction string, priority int, action, match string) midonetv1.BackendResource {
+func acl(group, id uuid.UUID, direction string, priority int, action, match string, more columns) midonetv1.BackendResource {
 	body := columns{"direction": direction, "priority": priority, "action": action, "match": match}
+	maps.Copy(body, more)
 	if direction == fromPort {
 		body["options"] = map[string]string{"apply-after-lb": "true"}
 	}
@@ -94,11 +99,11 @@ func acl(group, id uuid.UUID, direction string, priority int, action, match stri
 func (o OVN) isolation(c *collector) {
 	to, from := o.isolated(false), o.isolated(true)
 	c.add(kindOVNGlobal, "isolated-ingress", group(to, "isolated Pods"),
-		acl(to, SubID(to, "Deny"), toPort, priorityIsolated, "drop", "outport == @"+groupName(to)+" && ip"),
+		acl(to, SubID(to, "Deny"), toPort, priorityIsolated, "drop", "outport == @"+groupName(to)+" && ip", nil),
 		acl(to, SubID(to, "Hairpin"), toPort, priorityAllowed, "allow-related",
-			fmt.Sprintf("outport == @%s && (ip4.src == %s || ip6.src == %s)", groupName(to), hairpin4, hairpin6)))
+			fmt.Sprintf("outport == @%s && (ip4.src == %s || ip6.src == %s)", groupName(to), hairpin4, hairpin6), nil))
 	c.add(kindOVNGlobal, "isolated-egress", group(from, "isolated Pods"),
-		acl(from, SubID(from, "Deny"), fromPort, priorityIsolated, "drop", "inport == @"+groupName(from)+" && ip"))
+		acl(from, SubID(from, "Deny"), fromPort, priorityIsolated, "drop", "inport == @"+groupName(from)+" && ip", nil))
 }
 
 // nodeAccess allows connections between a Node and the Pods on it, which no policy denies. The ACLs are on the Node's switch alone,
@@ -118,8 +123,8 @@ func (o OVN) nodeAccess(id uuid.UUID, node *corev1.Node, own []netip.Addr, occup
 	}
 	return []midonetv1.BackendResource{
 		group(id, "Node "+node.Name),
-		acl(id, SubID(id, "From Node"), toPort, priorityAllowed, "allow-related", peersMatch("src", nil, blocks)),
-		acl(id, SubID(id, "To Node"), fromPort, priorityAllowed, "allow-related", peersMatch("dst", nil, blocks)),
+		acl(id, SubID(id, "From Node"), toPort, priorityAllowed, "allow-related", peersMatch("src", nil, blocks), nil),
+		acl(id, SubID(id, "To Node"), fromPort, priorityAllowed, "allow-related", peersMatch("dst", nil, blocks), nil),
 	}
 }
 
@@ -148,13 +153,16 @@ func (o OVN) groupsOf(pod *corev1.Pod, scope Scope) []string {
 // Namespace returns what a namespace becomes: the group of its Pods.
 func (o OVN) Namespace(namespace *corev1.Namespace) Result {
 	c := newCollector(OwnerOf(KindNamespace, namespace))
+	if _, failed := LoggingOf(namespace); failed != nil {
+		c.skip(*failed)
+	}
 	c.add(KindNamespace, namespace.Name, group(o.namespaceGroup(namespace.Name), "Namespace "+namespace.Name))
 	return c.done()
 }
 
 // NetworkPolicy returns what a policy becomes: the groups of Pods that it names, and an ACL for each of its rules. It takes all
-// namespaces if it SelectsNamespaces, and the Pods that may have its NamedPorts.
-func (o OVN) NetworkPolicy(p *Policy, namespaces []*corev1.Namespace, pods []*corev1.Pod) Result {
+// namespaces if it SelectsNamespaces, and the Pods that may have its NamedPorts. Logging is that of its namespace.
+func (o OVN) NetworkPolicy(p *Policy, namespaces []*corev1.Namespace, pods []*corev1.Pod, logging Logging) Result {
 	c := newCollector(p.owner)
 	for _, skipped := range p.skipped {
 		c.skip(skipped)
@@ -184,9 +192,10 @@ func (o OVN) NetworkPolicy(p *Policy, namespaces []*corev1.Namespace, pods []*co
 		}
 		for i, match := range o.matches(p, rule, byName, numbers) {
 			id := SubID(subjects, rulePart(direction, rule.number, i))
-			rows = append(rows, acl(subjects, id, direction, priorityAllowed, "allow-related", match))
+			rows = append(rows, acl(subjects, id, direction, priorityAllowed, "allow-related", match, logged(aclName(p, strconv.Itoa(rule.number)), logging.Allow)))
 		}
 	}
+	rows = append(rows, o.denials(p, logging)...)
 	c.add(KindNetworkPolicy, p.Name, rows...)
 	return c.done()
 }

@@ -129,7 +129,7 @@ func TestOVNNetworkPolicy(t *testing.T) {
 				member("default", "b", "web", corev1.ContainerPort{Name: "http", ContainerPort: 8080}), member("default", "c", "other", corev1.ContainerPort{Name: "http", ContainerPort: 1}),
 				member("other", "d", "web", corev1.ContainerPort{Name: "http", ContainerPort: 2}, corev1.ContainerPort{Name: "dns", ContainerPort: 53, Protocol: corev1.ProtocolUDP}),
 			}
-			result := o.NetworkPolicy(p, testNamespaces(), pods)
+			result := o.NetworkPolicy(p, testNamespaces(), pods, Logging{})
 			names := map[string]string{groupName(o.policyGroup(p, "")): "WEB", groupName(o.allPods()): "ALL"}
 			for _, namespace := range testNamespaces() {
 				names[groupName(o.namespaceGroup(namespace.Name))] = "NS-" + namespace.Name
@@ -166,7 +166,7 @@ func TestOVNNetworkPolicy(t *testing.T) {
 			expect(t, problems(result), tc.problems)
 			expect(t, result.Translations[0].OwnerReferences[0].APIVersion, "networking.k8s.io/v1")
 			slices.Reverse(pods)
-			expect(t, o.NetworkPolicy(p, testNamespaces(), pods), result)
+			expect(t, o.NetworkPolicy(p, testNamespaces(), pods, Logging{}), result)
 		})
 	}
 }

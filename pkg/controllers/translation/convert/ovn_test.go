@@ -119,9 +119,9 @@ func TestOVNGlobals(t *testing.T) {
 	expect(t, bodies(t, result, known(ovnEmitter())), []string{
 		`ovn-global.4.gateway-load-balancers: LoadBalancerGroup in : {"id":"OF-GATEWAYS","name":"midonetkube-gateway-services"}`,
 		`ovn-global.4.isolated-egress: PortGroup in : {"external_ids":{"owner":"isolated Pods"},"id":"FROM","name":"gFROM"}`,
-		`ovn-global.4.isolated-egress: ACL in FROM: {"action":"drop","direction":"from-lport","id":"FROM-DENY","match":"inport == @gFROM && ip","options":{"apply-after-lb":"true"},"priority":1000}`,
+		`ovn-global.4.isolated-egress: ACL in FROM: {"action":"drop","direction":"from-lport","id":"FROM-DENY","match":"inport == @gFROM && ip","options":{"apply-after-lb":"true"},"priority":999}`,
 		`ovn-global.4.isolated-ingress: PortGroup in : {"external_ids":{"owner":"isolated Pods"},"id":"TO","name":"gTO"}`,
-		`ovn-global.4.isolated-ingress: ACL in TO: {"action":"drop","direction":"to-lport","id":"TO-DENY","match":"outport == @gTO && ip","priority":1000}`,
+		`ovn-global.4.isolated-ingress: ACL in TO: {"action":"drop","direction":"to-lport","id":"TO-DENY","match":"outport == @gTO && ip","priority":999}`,
 		`ovn-global.4.isolated-ingress: ACL in TO: {"action":"allow-related","direction":"to-lport","id":"HAIRPIN","match":"outport == @gTO && (ip4.src == 169.254.0.5 || ip6.src == fd69::5)","priority":1001}`,
 		`ovn-global.4.load-balancers: LoadBalancerGroup in : {"id":"GROUP","name":"midonetkube-services"}`,
 		`ovn-global.4.pods: PortGroup in : {"external_ids":{"owner":"all Pods"},"id":"PODS","name":"gPODS"}`,

@@ -23,7 +23,8 @@ type isolator interface {
 	// Namespace returns what a namespace becomes.
 	Namespace(namespace *corev1.Namespace) convert.Result
 	// NetworkPolicy returns what a policy becomes, with all namespaces if it selects some, and the Pods that may have its named ports.
-	NetworkPolicy(policy *convert.Policy, namespaces []*corev1.Namespace, pods []*corev1.Pod) convert.Result
+	// Logging is that of its namespace.
+	NetworkPolicy(policy *convert.Policy, namespaces []*corev1.Namespace, pods []*corev1.Pod, logging convert.Logging) convert.Result
 }
 
 // scopeOf returns what is known of NetworkPolicies and of other Pods for a Pod.
@@ -57,14 +58,17 @@ func (r *reconciler) scopeOf(ctx context.Context, pod *corev1.Pod) (convert.Scop
 
 // labelsOf returns the labels of a namespace, none of one that is not known: no policy names its Pods by them.
 func labelsOf(ctx context.Context, cache client.Reader, name string) (labels.Set, error) {
+	namespace, err := namespaceNamed(ctx, cache, name)
+	return namespace.Labels, err
+}
+
+// namespaceNamed returns a namespace, an empty one if it is not known.
+func namespaceNamed(ctx context.Context, cache client.Reader, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
-	if err := cache.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("get namespace %s: %w", name, err)
+	if err := cache.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy); err != nil && !apierrors.IsNotFound(err) {
+		return &corev1.Namespace{}, fmt.Errorf("get namespace %s: %w", name, err)
 	}
-	return namespace.Labels, nil
+	return namespace, nil
 }
 
 // policiesFor returns the NetworkPolicies that may concern the Pods of a namespace: its own, and those that name Pods of several
@@ -104,7 +108,12 @@ func (r *reconciler) translatePolicy(ctx context.Context, policy *networkingv1.N
 		}
 		pods = pointers(list.Items)
 	}
-	return r.isolator.NetworkPolicy(read, namespaces, pods), nil
+	own, err := namespaceNamed(ctx, r.client, policy.Namespace)
+	if err != nil {
+		return convert.Result{}, err
+	}
+	logging, _ := convert.LoggingOf(own) // what is not valid is reported with the namespace
+	return r.isolator.NetworkPolicy(read, namespaces, pods, logging), nil
 }
 
 func pointers[T any](items []T) []*T {

@@ -211,3 +211,36 @@ func TestCacheKeepsWhatPoliciesSelect(t *testing.T) {
 		t.Errorf("without policies the cache keeps %+v", pod)
 	}
 }
+
+// TestLoggingOfNamespace checks that the annotation of a namespace has its policies logged from the next moment, and that one that is not
+// valid is reported.
+func TestLoggingOfNamespace(t *testing.T) {
+	namespace := testNamespace("shop", nil)
+	w := newOVNWorld(t, namespace, testPolicy())
+	logs := func(annotation string) bool {
+		t.Helper()
+		w.Change(namespace, func() { namespace.Annotations = map[string]string{midonetv1.AnnotationACLLogging: annotation} })
+		w.settle(policyNP)
+		w.settle(unit{kind: convert.KindNamespace, name: "shop"})
+		return strings.Contains(fmt.Sprint(w.one("shop", "networkpolicy.4.np").Resources), `"severity":"alert"`)
+	}
+	for _, step := range []struct {
+		annotation     string
+		logs, reported bool
+	}{{"", false, false}, {`{"deny":"alert"}`, true, false}, {`{"deny":"loud"}`, false, true}, {`{"deny":"alert"}`, true, false}} {
+		if got := logs(step.annotation); got != step.logs {
+			t.Errorf("annotation %q logs = %v, want %v", step.annotation, got, step.logs)
+		}
+		if events := fmt.Sprint(w.events()); strings.Contains(events, "InvalidACLLogging") != step.reported {
+			t.Errorf("annotation %q: events = %q, want InvalidACLLogging: %v", step.annotation, events, step.reported)
+		}
+	}
+	before, after := namespace.DeepCopy(), namespace.DeepCopy()
+	after.Annotations = nil
+	if units := (mapper{cache: w.Client()}).policiesIn(t.Context(), after); !slices.Equal(units, []unit{policyNP}) {
+		t.Errorf("units = %v, want %v", units, policyNP)
+	}
+	if changed := loggingChanged(); !changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) || changed.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: before}) {
+		t.Error("an update is admitted without a change of the annotation, or not with one")
+	}
+}

@@ -53,7 +53,8 @@ func (m mapper) watchPolicies(watches *builder.TypedBuilder[unit]) *builder.Type
 	return watches.
 		Watches(&networkingv1.NetworkPolicy{}, enqueue(ofPolicy), builder.WithPredicates(changed())).
 		Watches(&networkingv1.NetworkPolicy{}, enqueue(m.podsOfPolicy), builder.WithPredicates(later(changed()))).
-		Watches(&corev1.Namespace{}, enqueue(ofNamespace), builder.WithPredicates(appearsOrDisappears())).
+		Watches(&corev1.Namespace{}, enqueue(ofNamespace), builder.WithPredicates(predicate.Or(appearsOrDisappears(), loggingChanged()))).
+		Watches(&corev1.Namespace{}, enqueue(m.policiesIn), builder.WithPredicates(later(loggingChanged()))).
 		Watches(&corev1.Namespace{}, enqueue(m.policiesOfNamespace), builder.WithPredicates(later(labelsChanged()))).
 		Watches(&corev1.Namespace{}, enqueue(m.podsOfNamespace), builder.WithPredicates(onlyUpdates(labelsChanged()))).
 		Watches(&corev1.Pod{}, enqueue(m.policiesOfPod), builder.WithPredicates(later(changed()))).
@@ -155,6 +156,17 @@ func (m mapper) policiesOfNamespace(ctx context.Context, _ client.Object) []unit
 	return units
 }
 
+// policiesIn finds the NetworkPolicies of a namespace.
+func (m mapper) policiesIn(ctx context.Context, namespace client.Object) []unit {
+	list := &networkingv1.NetworkPolicyList{}
+	err := m.cache.List(ctx, list, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy)
+	var units []unit
+	for i := range list.Items {
+		units = append(units, ofPolicy(ctx, &list.Items[i])...)
+	}
+	return quietly(ctx, "the network policies of a namespace", units, err)
+}
+
 // policiesOfPod finds the NetworkPolicies that name a port of a Pod.
 func (m mapper) policiesOfPod(ctx context.Context, object client.Object) []unit {
 	pod, ok := object.(*corev1.Pod)
@@ -181,6 +193,13 @@ func namesPorts(pod *corev1.Pod) bool {
 
 func labelsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) }}
+}
+
+// loggingChanged admits namespaces whose annotation about logging has changed, and those that appear.
+func loggingChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetAnnotations()[midonetv1.AnnotationACLLogging] != e.ObjectNew.GetAnnotations()[midonetv1.AnnotationACLLogging]
+	}}
 }
 
 // appearsOrDisappears admits objects that are created, that begin to be deleted, or have been.
