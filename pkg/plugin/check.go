@@ -59,7 +59,7 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 	}
 	var r *report.Report
 	for deadline := time.Now().Add(wait); ; {
-		r, _ = c.checkOnce(ctx)
+		r = c.checkOnce(ctx)
 		if len(r.Findings) == 0 || ctx.Err() != nil || time.Now().Add(checkInterval).After(deadline) {
 			break
 		}
@@ -79,8 +79,7 @@ func (c *command) check(ctx context.Context, wait time.Duration, format output) 
 
 // checkOnce checks each API, what serves it, the controller manager with its controllers, and whether the brake stops the cleanup of local
 // volumes. That an API or the manager cannot be checked is a problem, what does not work is a finding.
-// It returns how the manager runs, too.
-func (c *command) checkOnce(ctx context.Context) (*report.Report, uninstall.Manager) {
+func (c *command) checkOnce(ctx context.Context) *report.Report {
 	r := &report.Report{Findings: []report.Finding{}}
 	for _, k := range kinds() {
 		c.checkAPI(ctx, k, r)
@@ -88,9 +87,9 @@ func (c *command) checkOnce(ctx context.Context) (*report.Report, uninstall.Mana
 	c.replicas(ctx, r)
 	c.endpoints(ctx, r)
 	c.certificates(ctx, r)
-	manager := c.checkManager(ctx, r)
+	c.checkManager(ctx, r)
 	c.checkVolumes(ctx, r)
-	return r, manager
+	return r
 }
 
 // checkAPI checks whether a kind is served.
@@ -110,7 +109,7 @@ func (c *command) checkAPI(ctx context.Context, k kind, r *report.Report) {
 }
 
 // checkManager checks the controller manager, and each controller that is enabled.
-func (c *command) checkManager(ctx context.Context, r *report.Report) uninstall.Manager {
+func (c *command) checkManager(ctx context.Context, r *report.Report) {
 	checked, problem := report.Checked{Name: managerTitle}, ""
 	manager, err := uninstall.InspectManager(ctx, c.client, nil)
 	switch {
@@ -127,7 +126,6 @@ func (c *command) checkManager(ctx context.Context, r *report.Report) uninstall.
 			addCheck(r, report.Checked{Name: "controller " + name}, controllerProblem(state))
 		}
 	}
-	return manager
 }
 
 // silent returns why no controller manager works, with what to do about it; "" when one does.

@@ -6,10 +6,11 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,9 +63,7 @@ func (c *command) console(ctx context.Context, one, actions bool) error {
 // consoleOptions returns the functions of the other commands, so that the page shows what they print.
 func (c *command) consoleOptions(namespace string) console.Options {
 	background := *c // it replaces its client, while requests of the page use that of c
-	var manager atomic.Pointer[uninstall.Manager]
-	manager.Store(&uninstall.Manager{}) // unknown, until it was checked
-	idle := func(controller string) string { return manager.Load().Idle(controller) }
+	known := newKnown()
 	o := console.Options{
 		Connect: func() (client.WithWatch, error) {
 			fresh := *c
@@ -73,17 +72,17 @@ func (c *command) consoleOptions(namespace string) console.Options {
 		},
 		Namespace: namespace,
 		Health: func(ctx context.Context) *report.Report {
-			r, m := background.checkOnce(ctx)
-			manager.Store(&m)
+			r := background.checkOnce(ctx)
+			known.read(ctx, &background)
 			for i := range r.Checked { // the page shows what is not read as unknown
 				r.Checked[i].Problem = cmp.Or(r.Checked[i].Problem, r.Checked[i].Unread)
 			}
 			return r
 		},
-		Policies: func(ctx context.Context) *report.Report {
+		Others: func(ctx context.Context, projects map[string]types.UID) *report.Report {
 			r := &report.Report{Findings: []report.Finding{}}
-			if err := background.policies(ctx, r); err != nil {
-				r.Checked = append(r.Checked, report.Checked{Name: policiesTitle, Problem: report.OneLine(background.explained(ctx, err).Error())})
+			if err := background.others(ctx, r, known.manager, projects); err != nil {
+				r.Checked = append(r.Checked, report.Checked{Name: installationTitle, Problem: report.OneLine(background.explained(ctx, err).Error())})
 			}
 			return r
 		},
@@ -104,14 +103,59 @@ func (c *command) consoleOptions(namespace string) console.Options {
 		o.Kinds = append(o.Kinds, console.Kind{
 			Title: k.title, Name: k.names[0], Object: k.object, List: k.list, Global: k.global, Denied: notAllowed(k, denied),
 			Findings: func(object client.Object, now time.Time) []report.Finding {
-				return report.About(k.title, object, report.Of(object, idle, now))
+				return known.named(report.About(k.title, object, report.Of(object, idle(known.manager), now)))
 			},
-			Why: func(object client.Object, now time.Time) []report.Finding {
-				return report.About(k.title, object, report.Why(object, idle, now))
+			Why: func(ctx context.Context, object client.Object) (*report.Report, error) {
+				return c.blocking(ctx, k, object, nil, idle(known.manager))
 			},
 		})
 	}
 	return o
+}
+
+// known is what the findings of the console depend on beside their objects: it is read with each check of the installation.
+type known struct {
+	mu    sync.Mutex
+	state uninstall.Manager
+	err   error
+	hosts hosts
+	// asked reports that a finding has the id of a host.
+	asked bool
+}
+
+func newKnown() *known { return &known{hosts: newHosts()} }
+
+// read reads how the manager runs, and the Nodes if a finding has the id of one.
+func (k *known) read(ctx context.Context, c *command) {
+	state, err := c.published(ctx)
+	k.mu.Lock()
+	k.state, k.err = state, err
+	read, asked := k.hosts, k.asked
+	k.mu.Unlock()
+	if asked {
+		read.read(ctx, c.client)
+		k.mu.Lock()
+		k.hosts = read
+		k.mu.Unlock()
+	}
+}
+
+// manager returns how the manager runs. Until that was read, it is unknown.
+func (k *known) manager() (uninstall.Manager, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state, k.err
+}
+
+// named returns findings with the names of the Nodes that are known.
+func (k *known) named(findings []report.Finding) []report.Finding {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.hosts.in(findings) {
+		k.asked = true
+		k.hosts.name(findings)
+	}
+	return findings
 }
 
 // source returns how to find and read objects of any kind.

@@ -102,17 +102,25 @@ func (c *command) inspect(ctx context.Context, namespace string) (*report.Report
 	if namespace != "" {
 		return r, nil
 	}
+	return r, c.others(ctx, r, manager, projects)
+}
+
+// others adds what is about no object of Groundskeeper: what serves the API, the controller manager, local volumes, namespaces of Projects
+// and admission policies. projects are the UIDs of all Projects, nil if they are unknown.
+func (c *command) others(
+	ctx context.Context, r *report.Report, manager func() (uninstall.Manager, error), projects map[string]types.UID,
+) error {
 	c.installation(ctx, r)
 	if err := c.manager(r, manager); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.localVolumes(ctx, r); err != nil {
-		return nil, err
+		return err
 	}
 	if projects != nil {
 		c.orphans(ctx, r, projects)
 	}
-	return r, c.policies(ctx, r)
+	return c.policies(ctx, r)
 }
 
 // published returns how the controller manager runs. The Lease alone shows what the controllers found to who may not read the rest.

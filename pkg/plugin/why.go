@@ -67,8 +67,20 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 	}
 	object.SetNamespace(key.Namespace)
 	object.SetName(key.Name)
+	r, err := c.blocking(ctx, k, object, missing, idle(sync.OnceValues(func() (uninstall.Manager, error) { return c.published(ctx) })))
+	if err != nil {
+		return err
+	}
+	if err := format.write(c.out, r, func() { c.printWhy(nameOf(object), r) }); err != nil {
+		return err
+	}
+	return result(r)
+}
+
+// blocking returns everything that is known to block an object, with the error if part of it could not be found out. missing is why the
+// object could not be read.
+func (c *command) blocking(ctx context.Context, k kind, object client.Object, missing error, idle report.Idle) (*report.Report, error) {
 	r := &report.Report{Checked: []report.Checked{{Name: k.title, Count: 1}}, Findings: []report.Finding{}}
-	idle := idle(sync.OnceValues(func() (uninstall.Manager, error) { return c.published(ctx) }))
 	if k.other != nil {
 		r.Add(k.title, object, k.other(object, c.clock.Now())...)
 	}
@@ -77,10 +89,10 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 	case *corev1.Node, *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
 		known, err := c.whyVolume(ctx, k, object, r)
 		if err != nil {
-			return err
+			return r, err
 		}
 		if missing != nil && !known { // a Node that was deleted is known if it has local volumes
-			return missing
+			return r, missing
 		}
 	}
 	if namespace, ok := object.(*corev1.Namespace); ok {
@@ -88,19 +100,16 @@ func (c *command) why(ctx context.Context, k kind, name string, format output) e
 	}
 	if project, ok := object.(*gardenerv1beta1.Project); ok {
 		if err := c.strangers(ctx, project, r); err != nil {
-			return err
+			return r, err
 		}
 	}
 	if !slices.ContainsFunc(kinds(), func(own kind) bool { return own.title == k.title }) {
 		if err := c.related(ctx, object, idle, r); err != nil {
-			return err
+			return r, err
 		}
 	}
 	c.nameHosts(ctx, r)
-	if err := format.write(c.out, r, func() { c.printWhy(nameOf(object), r) }); err != nil {
-		return err
-	}
-	return result(r)
+	return r, nil
 }
 
 // printWhy prints the findings about an object, and about what it contains.

@@ -19,6 +19,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -145,7 +146,9 @@ func optionsOf(reading client.WithWatch) Options {
 		}
 		return Kind{
 			Title: title, Name: name, Global: global, Object: object, List: list, Denied: "you are not allowed to list " + title,
-			Findings: findings, Why: findings,
+			Findings: findings, Why: func(_ context.Context, o client.Object) (*report.Report, error) {
+				return &report.Report{Findings: findings(o, noon)}, nil
+			},
 		}
 	}
 	return Options{
@@ -170,8 +173,8 @@ func optionsOf(reading client.WithWatch) Options {
 					return ""
 				}),
 		},
-		Health:   func(context.Context) *report.Report { return &report.Report{Checked: []report.Checked{{Name: "API"}}} },
-		Policies: func(context.Context) *report.Report { return &report.Report{} },
+		Health: func(context.Context) *report.Report { return &report.Report{Checked: []report.Checked{{Name: "API"}}} },
+		Others: func(context.Context, map[string]types.UID) *report.Report { return &report.Report{} },
 		Config: func(context.Context) (*v1alpha1.ControllerManagerConfiguration, error) {
 			c := &v1alpha1.ControllerManagerConfiguration{}
 			v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(c)

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,8 +37,10 @@ type Kind struct {
 	List   func() client.ObjectList
 	// Global kinds have no namespace.
 	Global bool
-	// Findings are what a list reports about an object, Why adds details.
-	Findings, Why func(client.Object, time.Time) []report.Finding
+	// Findings are what a list reports about an object.
+	Findings func(client.Object, time.Time) []report.Finding
+	// Why returns what blocks an object, as the command "why", with the error if part of that could not be found out.
+	Why func(context.Context, client.Object) (*report.Report, error)
 	// Denied is the message for a user who is not allowed to list the kind.
 	Denied string
 }
@@ -51,8 +54,9 @@ type Options struct {
 	Namespace string
 	// Health checks the installation, as the command "check".
 	Health func(context.Context) *report.Report
-	// Policies reports admission policies that block requests, as the command "status".
-	Policies func(context.Context) *report.Report
+	// Others reports what is about no object of Groundskeeper, as the command "status", for the UIDs of all Projects, nil if they are
+	// unknown.
+	Others func(ctx context.Context, projects map[string]types.UID) *report.Report
 	// Config reads the configuration of the controller manager.
 	Config func(context.Context) (*v1alpha1.ControllerManagerConfiguration, error)
 	// Source returns how to find and read objects of kinds that the cluster may not serve, for the page about routes.

@@ -14,12 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
 // LostNodes is what the cleanup of local volumes records: it decides, and the page shows it.
 type LostNodes struct {
 	localvolume.Recorded
+	// Findings are those of "status", of all volumes.
+	Findings []report.Finding `json:"findings"`
 	// Waiting are Pending pods that use the claim of a volume, by its namespace and name.
 	Waiting map[string][]string `json:"waiting"`
 	// Problems are what could not be read.
@@ -46,7 +49,7 @@ func (r *reader) lostNodes(ctx context.Context) (*LostNodes, error) {
 	case problem != "":
 		view.Problems = append(view.Problems, problem)
 	case recorded != nil:
-		view.Recorded = *recorded
+		view.Recorded, view.Findings = *recorded, report.LocalVolumes(recorded, len(recorded.Volumes), r.Clock.Now())
 		r.waiting(ctx, view)
 	}
 	return view, nil

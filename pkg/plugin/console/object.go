@@ -40,8 +40,9 @@ type Object struct {
 	State     string     `json:"state,omitempty"`
 	CreatedAt time.Time  `json:"createdAt"`
 	DeletedAt *time.Time `json:"deletedAt,omitempty"`
-	// Findings are those of "why".
+	// Findings are those of "why", with Problems if there may be others.
 	Findings   []report.Finding `json:"findings"`
+	Problems   []string         `json:"problems,omitempty"`
 	Conditions []Condition      `json:"conditions"`
 	// Events are the newest ones, with EventsProblem if they are unknown.
 	Events        []Event      `json:"events"`
@@ -101,11 +102,20 @@ func (r *reader) object(ctx context.Context, k Kind, name client.ObjectKey) (*Ob
 	if err := r.client.Get(ctx, name, object); err != nil {
 		return nil, err
 	}
-	now := r.Clock.Now()
 	view := &Object{
 		Key: keyOf(k, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Title: titleOf(object), State: stateOf(object),
 		CreatedAt: object.GetCreationTimestamp().Time, Conditions: conditionsOf(object),
-		Findings: k.Why(object, now), Actions: r.offers(k, object),
+		Actions: r.offers(k, object),
+	}
+	why, err := k.Why(ctx, object)
+	view.Findings = why.Findings
+	for _, c := range why.Checked {
+		if c.Problem != "" {
+			view.Problems = append(view.Problems, c.Problem)
+		}
+	}
+	if err != nil {
+		view.Problems = append(view.Problems, report.OneLine(r.Explain(err).Error()))
 	}
 	if t := object.GetDeletionTimestamp(); t != nil {
 		view.DeletedAt = new(t.Time)

@@ -31,7 +31,7 @@ type store struct {
 	mu       sync.Mutex
 	kinds    map[string]*content // by title
 	health   *report.Report
-	policies *report.Report
+	others   *report.Report
 	finished []Finished
 	// stageTimeout is that of Deorbit in the configuration, nil if it is unknown.
 	stageTimeout atomic.Pointer[metav1.Duration]
@@ -56,8 +56,9 @@ type content struct {
 type entry struct {
 	state   string
 	created time.Time
-	// title is the name in words of a Translation.
+	// title is the name in words of a Translation, uid that of an object without a namespace.
 	title string
+	uid   types.UID
 	// row is what the page lists, and object what it is computed from; nil without findings.
 	row    *Row
 	object client.Object
@@ -111,6 +112,9 @@ func (s *store) setLocked(k *content, object client.Object) {
 		e.stages = nil
 	}
 	e.state, e.created, e.title, e.object = stateOf(object), object.GetCreationTimestamp().Time, titleOf(object), object
+	if k.Global {
+		e.uid = object.GetUID()
+	}
 	if kluster, ok := object.(*kubernikusv1.Kluster); ok {
 		e.stages = e.stages.observe(kluster)
 	}

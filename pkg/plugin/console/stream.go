@@ -41,9 +41,10 @@ type Delta struct {
 	// Touched are the keys of all objects that changed, with findings and without. With TooMany they are not complete.
 	Touched []string `json:"touched,omitempty"`
 	TooMany bool     `json:"tooMany,omitempty"`
-	// Checked are the kinds, Policies the findings that belong to none, Health is the installation, nil when it was not checked.
+	// Checked are what "status" reports about, Others the findings that are about no object of Groundskeeper, Health is the
+	// installation, nil when it was not checked.
 	Checked  []Checked        `json:"checked"`
-	Policies []report.Finding `json:"policies,omitempty"`
+	Others   []report.Finding `json:"others,omitempty"`
 	Health   *report.Report   `json:"health,omitempty"`
 	Finished []Finished       `json:"finished,omitempty"`
 	// Now is the time of the console, Namespace the only one that it lists.
@@ -90,8 +91,8 @@ func (s *store) take(sub *subscription) *Delta {
 	d := &Delta{Reset: sub.all, Checked: s.checked(), Health: s.health, Finished: s.finished, Now: s.options.Clock.Now(),
 		Namespace: s.options.Namespace, Cluster: s.options.Cluster,
 		Context: s.options.Context, User: s.options.User, Actions: len(s.options.Actions) > 0}
-	if s.policies != nil {
-		d.Policies = s.policies.Findings
+	if s.others != nil {
+		d.Others = s.others.Findings
 	}
 	rows := s.rows(sub)
 	for key := range sub.dirty {

@@ -21,6 +21,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
@@ -170,7 +171,8 @@ func TestLostNodes(t *testing.T) {
 	var view LostNodes
 	open(t, optionsOf(reading)).read("/api/lost-nodes", &view)
 	if diff := cmp.Diff(LostNodes{Recorded: localvolume.Recorded{Plan: plan, Confirmed: &noon, Acknowledged: "3"},
-		Waiting: map[string][]string{"db/data-0": {"db/db-0"}}, Problems: []string{}}, view); diff != "" {
+		Findings: report.LocalVolumes(&localvolume.Recorded{Plan: plan, Confirmed: &noon}, 9, noon),
+		Waiting:  map[string][]string{"db/data-0": {"db/db-0"}}, Problems: []string{}}, view); diff != "" {
 		t.Errorf("lost nodes (-want +got):\n%s", diff)
 	}
 

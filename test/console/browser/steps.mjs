@@ -237,7 +237,7 @@ try {
   kubectl('delete', 'node', 'node-1')
   await page.evaluate(() => (location.hash = '/lost-nodes'))
   await page.getByRole('heading', {name: 'node-1'}).waitFor()
-  await check(page, '/lost-nodes', 'claims: 1', 'lost-nodes')
+  await check(page, '/lost-nodes', '1 claim will be deleted', 'lost-nodes')
   await page.getByText('default/data-0').waitFor()
 
   // The keyboard: / moves to the search box.

@@ -29,7 +29,7 @@ const columns = {
 }
 
 export function List({query}) {
-  const kinds = overview.value?.checked.filter((c) => c.name !== 'Policies') ?? []
+  const kinds = overview.value?.checked.filter((c) => !c.other) ?? []
   const [kind, namespace, text] = ['kind', 'namespace', 'q'].map((name) => query.get(name) ?? '')
   const kindNow = kinds.find((c) => c.name === kind)
   return (

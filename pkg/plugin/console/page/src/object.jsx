@@ -49,8 +49,11 @@ function Details({o}) {
       <Actions o={o} />
       <h2>Why</h2>
       {o.findings?.length ? (
-        <ul class="findings">{o.findings.map((f) => <li key={f.message}><Level level={f.level} /> {f.message}</li>)}</ul>
-      ) : <p>Nothing blocks it.</p>}
+        <ul class="findings">{o.findings.map((f) => (
+          <li key={f.name + f.message}><Level level={f.level} /> {f.name !== o.name && `${f.kind} ${label(f)}: `}{f.message}</li>
+        ))}</ul>
+      ) : !o.problems && <p>Nothing blocks it.</p>}
+      {o.problems?.map((p) => <Problem key={p}>{p}</Problem>)}
       {o.project && <Project p={o.project} />}
       {o.deorbit && <><h2>Deorbit</h2><Progress deorbit={o.deorbit} of={label(o)} /></>}
       {o.routeGC && <><h2>Route GC</h2><Routes gc={o.routeGC} of={label(o)} /></>}

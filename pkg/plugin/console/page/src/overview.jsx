@@ -15,14 +15,15 @@ function filtered(query, change) {
 }
 
 function Kind({checked, query}) {
-  const {name, count, problem, warnings, inProgress, loading, since} = checked
+  const {name, count, problem, warnings, inProgress, loading, since, other} = checked
   const selected = query.get('kind') === name
   const counted = (n, level, text) => n > 0 && <><a href={filtered(query, {kind: name, state: level})}>{n} {text}</a> </>
   return (
     <li class={`card ${problem ? 'unknown' : warnings ? 'warning' : inProgress ? 'progress' : ''}`}>
       <div class="kind">
         <a class="name" href={filtered(query, {kind: selected ? '' : name, state: ''})} aria-current={selected ? 'true' : undefined}>{name}</a>
-        <a class="count" href={listOf({kind: name})} aria-label={`List of ${name}: ${count}`}>{loading ? '…' : problem && !since ? '?' : count}</a>
+        {other ? <span class="count">{problem ? '?' : count}</span>
+          : <a class="count" href={listOf({kind: name})} aria-label={`List of ${name}: ${count}`}>{loading ? '…' : problem && !since ? '?' : count}</a>}
       </div>
       {problem ? <Unknown checked={checked} />
         : loading ? <Skeleton rows={1} />
@@ -83,11 +84,33 @@ function selects(query) {
   }
 }
 
+// What the strip shows in the words of "check" is left out of the other findings of "status".
+const inStrip = ['Installation', 'controller manager']
+
+// The findings that are about no object of Groundskeeper, as rows.
+function others(findings = []) {
+  const rows = new Map()
+  for (const f of findings.filter((f) => !inStrip.includes(f.kind))) {
+    const key = `${f.kind}/${f.namespace ?? ''}/${f.name}`
+    const row = rows.get(key) ?? {key, kind: f.kind, namespace: f.namespace, name: f.name, findings: [], other: true}
+    row.findings.push(f)
+    rows.set(key, row)
+  }
+  return [...rows.values()]
+}
+
+// An object on its page. What is recorded about local volumes is on a page of its own.
+function Named({row}) {
+  if (row.kind === 'Local volumes') return <a href="#/lost-nodes">{label(row)}</a>
+  return row.other ? label(row) : <a href={href(row.key)}>{label(row)}</a>
+}
+
 export function Overview({query}) {
   const state = overview.value
   if (!state) return <><Heading>Overview</Heading><Skeleton rows={8} /></>
   // The most important ones first, of these the newest change.
-  const shown = sorted.value.filter(selects(query)).sort((a, b) => rank(worst(b).level) - rank(worst(a).level))
+  const all = [...others(state.others), ...sorted.value]
+  const shown = all.filter(selects(query)).sort((a, b) => rank(worst(b).level) - rank(worst(a).level))
   return (
     <>
       <Heading>Overview</Heading>
@@ -95,20 +118,19 @@ export function Overview({query}) {
       <Health health={state.health} />
       {state.checked.length === 0 && <Problem>This cluster serves no kind of Groundskeeper: is it installed?</Problem>}
       <ul class="cards" aria-label="Kinds">
-        {state.checked.map((c) => <Kind key={c.name} checked={c} query={query} />)}
+        {state.checked.filter((c) => !inStrip.includes(c.name) || c.problem).map((c) => <Kind key={c.name} checked={c} query={query} />)}
       </ul>
       <h2>Findings{query.get('kind') && ` about ${query.get('kind')}`}</h2>
-      <Filters query={query} rows={sorted.value} />
-      {state.policies?.map((f) => <Problem key={f.name}>{f.name}: {f.message}</Problem>)}
+      <Filters query={query} rows={all} />
       {shown.length === 0 ? state.checked.some((c) => c.loading) ? <Skeleton /> : <p>{query.size > 0 ? 'No finding matches the filters.' : 'There are no findings.'}</p> : (
         <Limited name="Findings" items={shown} columns={['State', 'Kind', 'Object', 'Finding', 'Changed']}>
           {(row) => (
             <tr key={row.key}>
               <td><Level level={worst(row).level} /></td>
               <td>{row.kind}</td>
-              <td><a href={href(row.key)}>{label(row)}</a></td>
-              <td>{worst(row).message}{row.findings.length > 1 && <> <a href={href(row.key)} aria-label={`${row.findings.length - 1} more about ${label(row)}`}>+{row.findings.length - 1}</a></>}</td>
-              <td><Time at={row.since} /></td>
+              <td><Named row={row} /></td>
+              <td>{worst(row).message}{row.findings.length > 1 && !row.other && <> <a href={href(row.key)} aria-label={`${row.findings.length - 1} more about ${label(row)}`}>+{row.findings.length - 1}</a></>}</td>
+              <td>{row.since && <Time at={row.since} />}</td>
             </tr>
           )}
         </Limited>
