@@ -178,7 +178,7 @@ func (b *backups) exportsTidy(t *testing.T, dir string) {
 	if err := errors.Join(os.WriteFile(left, nil, 0o600), os.Chtimes(left, long, long)); err != nil {
 		t.Fatal(err)
 	}
-	b.command(t, 0, "removed "+filepath.Base(left), "export", "--folder="+directory, "--embedded-etcd-dir="+dir, b.encryption)
+	b.command(t, 0, "removed "+filepath.Base(left), "export", "--directory="+directory, "--embedded-etcd-dir="+dir, b.encryption)
 }
 
 // claimsWork wants the names that restored objects hold.

@@ -48,17 +48,20 @@ text: it is made for its owner alone (mode 0600). "groundskeeper-apiserver impor
 		},
 	}
 	o.storage = newStorageOptions(command)
-	command.Flags().StringVar(&o.directory, "folder", "", "Write a file with the time in its name into this directory, instead of FILE.")
-	command.Flags().IntVar(&o.keep, "keep", 0, "How many files --folder keeps: the oldest are removed when a new one is there. 0 keeps all.")
+	command.Flags().StringVar(&o.directory, "directory", "", "Write a file with the time in its name into this directory, instead of FILE.")
+	command.Flags().IntVar(&o.keep, "keep", 0, "How many files --directory keeps: the oldest are removed when a new one is there. 0 keeps all.")
+	const earlier = "folder" // its name in earlier versions, which CronJobs of users have
+	command.Flags().StringVar(&o.directory, earlier, "", "")
+	_ = command.Flags().MarkDeprecated(earlier, "its name is --directory now") // fails for unknown flags
 	return command
 }
 
 func (o *exportOptions) validate(args []string) error {
 	if o.directory != "" && len(args) > 0 {
-		return errors.New("FILE and --folder exclude each other: give one of them")
+		return errors.New("FILE and --directory exclude each other: give one of them")
 	}
 	if o.keep < 0 || o.keep > 0 && o.directory == "" {
-		return errors.New("--keep is a number of files in --folder")
+		return errors.New("--keep is a number of files in --directory")
 	}
 	return o.storage.validate()
 }
