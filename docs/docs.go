@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs has the tables of the documentation that programs print, so that the same remedy is in both.
+// Package docs has the tables of the documentation that programs print, so that the same remedy is in both, and the pages that the console
+// serves.
 package docs
 
 import (
-	_ "embed"
+	"embed"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,11 @@ import (
 
 //go:embed deorbit.md
 var deorbit string
+
+// Pages are the pages that the console links to.
+//
+//go:embed projects.md stale-projects.md klusters.md deorbit.md backend-add.md backend-maintenance.md translations.md local-volumes.md admission.md
+var Pages embed.FS
 
 // DeorbitRemedy returns what a user does about a reason of the condition Deorbited of a Kluster; "" for the name of a stage.
 func DeorbitRemedy(reason string) string {

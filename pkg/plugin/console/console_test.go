@@ -203,6 +203,9 @@ func TestObject(t *testing.T) {
 	if p := o.Project; p == nil || p.Namespace != "garden-shop" || fmt.Sprint(p.Quotas) != "[{pods 3 4 75} {secrets 1 10 10}]" || fmt.Sprint(p.Contents) != "[{Klusters 1 }]" {
 		t.Errorf("project = %+v, want its quota and contents", o.Project)
 	}
+	if code, body := b.get("/docs/" + o.Docs); code != http.StatusOK || !strings.HasPrefix(body, "# ") {
+		t.Errorf("the documentation of the object = %d %.60s, want its page", code, body)
+	}
 	if code, body := b.get("/api/object?kind=project&name=none"); code != http.StatusNotFound || !strings.Contains(body, "not found") {
 		t.Errorf("missing object = %d %s, want 404", code, body)
 	}

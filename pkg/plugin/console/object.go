@@ -43,6 +43,7 @@ type Object struct {
 	// Findings are those of "why", with Problems if there may be others.
 	Findings   []report.Finding `json:"findings"`
 	Problems   []string         `json:"problems,omitempty"`
+	Docs       string           `json:"docs"`
 	Conditions []Condition      `json:"conditions"`
 	// Events are the newest ones, with EventsProblem if they are unknown.
 	Events        []Event      `json:"events"`
@@ -105,7 +106,7 @@ func (r *reader) object(ctx context.Context, k Kind, name client.ObjectKey) (*Ob
 	view := &Object{
 		Key: keyOf(k, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Title: titleOf(object), State: stateOf(object),
 		CreatedAt: object.GetCreationTimestamp().Time, Conditions: conditionsOf(object),
-		Actions: r.offers(k, object),
+		Actions: r.offers(k, object), Docs: docsOf(object),
 	}
 	why, err := k.Why(ctx, object)
 	view.Findings = why.Findings

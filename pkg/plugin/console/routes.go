@@ -38,6 +38,7 @@ func routes(r *reader, g *guard) http.Handler {
 		panic(err) // the name is not valid
 	}
 	mux.Handle("GET /", http.FileServerFS(page))
+	docsRoutes(mux)
 	mux.HandleFunc("GET /api/stream", r.store.stream)
 	mux.HandleFunc("GET /api/search", func(w http.ResponseWriter, request *http.Request) {
 		var results Results

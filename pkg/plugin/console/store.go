@@ -75,8 +75,10 @@ type Row struct {
 	// Since is when the object changed its state last.
 	Since    time.Time        `json:"since"`
 	Findings []report.Finding `json:"findings"`
-	Deorbit  *Deorbit         `json:"deorbit,omitempty"`
-	RouteGC  *RouteGC         `json:"routeGC,omitempty"`
+	// Docs is the page of the documentation about them.
+	Docs    string   `json:"docs"`
+	Deorbit *Deorbit `json:"deorbit,omitempty"`
+	RouteGC *RouteGC `json:"routeGC,omitempty"`
 }
 
 // Finished is a Kluster that was deleted while the console ran.
@@ -136,7 +138,7 @@ func (s *store) render(k *content, e *entry) {
 	}
 	name := client.ObjectKeyFromObject(e.object)
 	e.row = &Row{Key: keyOf(k.Kind, name), Kind: k.Title, Namespace: name.Namespace, Name: name.Name, Since: changedAt(e.object),
-		Findings: findings}
+		Findings: findings, Docs: docsOf(e.object)}
 	if kluster, ok := e.object.(*kubernikusv1.Kluster); ok {
 		e.row.Deorbit, e.row.RouteGC = s.deorbitOf(kluster, e.stages), routeGCOf(kluster)
 	}

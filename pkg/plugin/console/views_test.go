@@ -6,6 +6,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"groundskeeper.io/groundskeeper/docs"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/plugin/report"
 	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
@@ -208,5 +213,35 @@ func TestDeorbitHasTheTimeoutOfItsStage(t *testing.T) {
 	k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: time.Minute}
 	if got := s.deorbitOf(k, nil).StageTimeout; got != 60 {
 		t.Errorf("timeout of the Kluster = %v, want 60", got)
+	}
+}
+
+// Each finding has a page of the documentation, which the console has.
+func TestDocs(t *testing.T) {
+	stale := &gardenerv1beta1.Project{Status: gardenerv1beta1.ProjectStatus{StaleSinceTimestamp: at(0)}}
+	drained := &gimbalv1.DiscoveryBackend{}
+	drained.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
+	for want, object := range map[string]client.Object{
+		"projects.md": &gardenerv1beta1.Project{}, "stale-projects.md": stale, "klusters.md": &kubernikusv1.Kluster{},
+		"deorbit.md":     &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: at(0)}},
+		"backend-add.md": &gimbalv1.DiscoveryBackend{}, "backend-maintenance.md": drained, "translations.md": &midonetv1.Translation{},
+	} {
+		t.Run(want, func(t *testing.T) {
+			if got := docsOf(object); got != want {
+				t.Errorf("page = %q, want %q", got, want)
+			}
+			if _, err := docs.Pages.Open(want); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	script, err := assets.ReadFile("assets/console.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range regexp.MustCompile(`[a-z-]+\.md`).FindAllString(string(script), -1) {
+		if _, err := docs.Pages.Open(page); err != nil {
+			t.Errorf("the page of the console links to it: %v", err)
+		}
 	}
 }

@@ -5,7 +5,7 @@ import {useEffect, useState} from 'preact/hooks'
 import {Actions} from './actions.jsx'
 import {Progress, Routes} from './deorbit.jsx'
 import {listOf} from './list.jsx'
-import {Copy, Heading, Level, Limited, Problem, Skeleton, State, Time, label, useData} from './parts.jsx'
+import {Copy, Docs, Heading, Level, Limited, Problem, Skeleton, State, Time, label, useData} from './parts.jsx'
 import {Project} from './project.jsx'
 import {connected, touched} from './state.js'
 
@@ -48,6 +48,7 @@ function Details({o}) {
       <p>{o.state} · <Time at={o.createdAt} prefix="created " />{o.deletedAt && <> · <Time at={o.deletedAt} prefix="deletion requested " /></>}</p>
       <Actions o={o} />
       <h2>Why</h2>
+      {o.findings?.length > 0 && <p>What to do: <Docs page={o.docs} about={o.kind} /></p>}
       {o.findings?.length ? (
         <ul class="findings">{o.findings.map((f) => (
           <li key={f.name + f.message}><Level level={f.level} /> {f.name !== o.name && `${f.kind} ${label(f)}: `}{f.message}</li>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import {listOf} from './list.jsx'
-import {Heading, Level, Limited, Problem, Skeleton, Time, Unknown, href, label, rank, worst} from './parts.jsx'
+import {Docs, Heading, Level, Limited, Problem, Skeleton, Time, Unknown, href, label, rank, worst} from './parts.jsx'
 import {overview, sorted} from './state.js'
 
 const levels = {Warning: 'needs attention', InProgress: 'in progress', Info: 'note'}
@@ -87,12 +87,14 @@ function selects(query) {
 // What the strip shows in the words of "check" is left out of the other findings of "status".
 const inStrip = ['Installation', 'controller manager']
 
+const docs = {'Local volumes': 'local-volumes.md', Namespaces: 'projects.md', Policies: 'admission.md'}
+
 // The findings that are about no object of Groundskeeper, as rows.
 function others(findings = []) {
   const rows = new Map()
   for (const f of findings.filter((f) => !inStrip.includes(f.kind))) {
     const key = `${f.kind}/${f.namespace ?? ''}/${f.name}`
-    const row = rows.get(key) ?? {key, kind: f.kind, namespace: f.namespace, name: f.name, findings: [], other: true}
+    const row = rows.get(key) ?? {key, kind: f.kind, namespace: f.namespace, name: f.name, findings: [], docs: docs[f.kind], other: true}
     row.findings.push(f)
     rows.set(key, row)
   }
@@ -129,7 +131,7 @@ export function Overview({query}) {
               <td><Level level={worst(row).level} /></td>
               <td>{row.kind}</td>
               <td><Named row={row} /></td>
-              <td>{worst(row).message}{row.findings.length > 1 && !row.other && <> <a href={href(row.key)} aria-label={`${row.findings.length - 1} more about ${label(row)}`}>+{row.findings.length - 1}</a></>}</td>
+              <td>{worst(row).message}{row.findings.length > 1 && !row.other && <> <a href={href(row.key)} aria-label={`${row.findings.length - 1} more about ${label(row)}`}>+{row.findings.length - 1}</a></>} <Docs page={row.docs} about={label(row)} /></td>
               <td>{row.since && <Time at={row.since} />}</td>
             </tr>
           )}

@@ -55,6 +55,11 @@ export function Heading({children}) {
   return <h1 ref={heading} tabIndex={-1}>{children}</h1>
 }
 
+// A link to a page of the documentation, which the console serves.
+export function Docs({page, about}) {
+  return page ? <a href={`/docs/${page}`} target="_blank" aria-label={`Docs about ${about}`}>Docs</a> : null
+}
+
 // What is shown while data is loading: neither empty nor an error.
 export function Skeleton({rows = 3}) {
   return <div class="skeleton" role="status" aria-busy="true"><span class="hidden">Loading.</span>{Array.from({length: rows}, (_, i) => <span key={i} class="bone" />)}</div>
