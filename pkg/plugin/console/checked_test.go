@@ -73,3 +73,18 @@ func TestFindingsFollowTheState(t *testing.T) {
 		t.Errorf("rows = %+v, want that %s", rows, state)
 	}
 }
+
+// An object of which something could not be found out is shown, with what that is.
+func TestObjectWithProblems(t *testing.T) {
+	_, reading := newWorld(t, readyProject())
+	o := optionsOf(reading)
+	o.Kinds[0].Why = func(context.Context, client.Object) (*report.Report, error) {
+		return &report.Report{Checked: []report.Checked{{Name: "Projects"}, {Name: "Secrets", Problem: "you are not allowed to list Secrets"}},
+			Findings: []report.Finding{{Message: "is unused"}}}, errors.New("timeout")
+	}
+	var got Object
+	open(t, o).read("/api/object?kind=project&name=shop", &got)
+	if diff := cmp.Diff([]string{"you are not allowed to list Secrets", "timeout"}, got.Problems); diff != "" || len(got.Findings) != 1 {
+		t.Errorf("findings = %+v, problems (-want +got):\n%s", got.Findings, diff)
+	}
+}
