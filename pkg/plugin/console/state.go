@@ -78,11 +78,19 @@ func stateOf(object client.Object) string {
 		return string(o.Status.Phase)
 	case *gimbalv1.DiscoveryBackend:
 		if r := o.Status.Routes; r != nil {
-			return fmt.Sprintf("%s, %d routes", o.Cluster.ClusterStatus, r.Matching)
+			return fmt.Sprintf("%s, %s", o.Cluster.ClusterStatus, counted(int(r.Matching), "route"))
 		}
 		return string(o.Cluster.ClusterStatus)
 	case *midonetv1.Translation:
-		return fmt.Sprintf("%d resources", len(o.Status.Resources))
+		return counted(len(o.Status.Resources), "resource")
 	}
 	return ""
+}
+
+// counted returns a number of things in words.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -4,7 +4,7 @@
 // A graph in layers: a resource is left of those that it refers to. The table below it has the same data.
 import {levels} from './parts.jsx'
 
-const size = {width: 190, height: 40}
+const size = {width: 236, height: 40} // an id that is cut fits, and a kind in bold
 const gap = {x: 70, y: 12}
 
 // layout gives each node a layer by the longest way to it, and a place in it near its neighbours.
@@ -67,7 +67,7 @@ export function Graph({nodes, edges}) {
           return (
             <g key={n.id} class={`resource ${levels[n.state] ?? 'elsewhere'} ${n.own ? 'own' : ''}`}>
               <rect x={x} y={y} width={size.width} height={size.height} rx="6"><title>{`${n.id}\n${n.owner || ''}\n${n.message || ''}`}</title></rect>
-              <text x={x + 8} y={y + 16} class="kind">{short(`${n.kind}${n.state && n.state !== 'Synced' ? ` · ${n.state}` : ''}`, 27)}</text>
+              <text x={x + 8} y={y + 16} class="kind">{short(`${n.kind}${n.state && n.state !== 'Synced' ? ` · ${n.state}` : ''}`, 25)}</text>
               <text x={x + 8} y={y + 32}>{short(n.name, 27)}</text>
             </g>
           )

@@ -8,7 +8,7 @@ import {Heading, Level, Problem, Skeleton, Time, Unknown, href, label, useData} 
 import {overview, touched} from './state.js'
 
 const page = 50 // objects that are read at once, twice, so that the window is always within what was read
-const heights = {wide: 37, narrow: 160} // of a row, as the style sheet has it
+const heights = {wide: 37, narrow: 180} // of a row, as the style sheet has it
 
 // The address of a list with some of its parameters changed.
 function changed(query, change) {

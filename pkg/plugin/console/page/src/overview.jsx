@@ -120,7 +120,7 @@ export function Overview({query}) {
       <Health health={state.health} />
       {state.checked.length === 0 && <Problem>This cluster serves no kind of Groundskeeper: is it installed?</Problem>}
       <ul class="cards" aria-label="Kinds">
-        {state.checked.filter((c) => !inStrip.includes(c.name) || c.problem).map((c) => <Kind key={c.name} checked={c} query={query} />)}
+        {state.checked.filter((c) => !c.other || c.problem || !inStrip.includes(c.name) && (c.warnings || c.inProgress)).map((c) => <Kind key={c.name} checked={c} query={query} />)}
       </ul>
       <h2>Findings{query.get('kind') && ` about ${query.get('kind')}`}</h2>
       <Filters query={query} rows={all} />
@@ -130,7 +130,7 @@ export function Overview({query}) {
             <tr key={row.key}>
               <td><Level level={worst(row).level} /></td>
               <td>{row.kind}</td>
-              <td><Named row={row} /></td>
+              <td class="object"><Named row={row} /></td>
               <td>{worst(row).message}{row.findings.length > 1 && !row.other && <> <a href={href(row.key)} aria-label={`${row.findings.length - 1} more about ${label(row)}`}>+{row.findings.length - 1}</a></>} <Docs page={row.docs} about={label(row)} /></td>
               <td>{row.since && <Time at={row.since} />}</td>
             </tr>
