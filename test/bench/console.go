@@ -183,7 +183,7 @@ func (p *consolePage) complete(ctx context.Context) error {
 		}
 		counts := map[string]int{}
 		for _, c := range d.Checked {
-			if c.Problem != "" {
+			if c.Problem != "" && !c.Other { // there are only kinds of Groundskeeper
 				return fmt.Errorf("%s: %s", c.Name, c.Problem)
 			}
 			counts[c.Name] = c.Count

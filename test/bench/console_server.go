@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +28,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
@@ -48,7 +51,8 @@ type listedServer struct {
 	codec serializer.CodecFactory
 }
 
-// newListedServer serves all kinds of Groundskeeper, of which three have objects. A tenth of the Klusters and Translations has findings.
+// newListedServer serves all kinds of Groundskeeper, of which three have objects. A tenth of them has findings. Their conditions
+// are summarized as the API server does.
 func newListedServer(projects, klusters, translations int) (*listedServer, error) {
 	s := runtime.NewScheme()
 	if err := scheme.AddToScheme(s); err != nil {
@@ -94,21 +98,36 @@ func listedProject(i int) runtime.Object {
 	p := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("project-%d", i), UID: types.UID(fmt.Sprint("p-", i)), ResourceVersion: strconv.Itoa(i + 1), Generation: 1,
 		CreationTimestamp: metav1.Now(), ManagedFields: []metav1.ManagedFieldsEntry{managed("kubectl", `{"f:spec":{"f:members":{},"f:namespace":{}}}`), managed("project", `{"f:status":{"f:conditions":{},"f:phase":{}}}`)}}}
 	p.Spec.Namespace = new(fmt.Sprintf("garden-%d", i))
+	p.Spec.Members = []gardenerv1beta1.ProjectMember{{Subject: rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: fmt.Sprintf("user-%d", i)}, Role: "admin"}}
 	p.Status.Phase, p.Status.ObservedGeneration = gardenerv1beta1.ProjectReady, 1
+	for _, c := range []gardenerv1beta1.Condition{
+		{Type: gardenerv1beta1.ProjectNamespaceReady, Status: gardenerv1beta1.ConditionTrue, Reason: "NamespaceReconciled", Message: "namespace " + *p.Spec.Namespace + " belongs to the project"},
+		{Type: gardenerv1beta1.ProjectRBACReady, Status: gardenerv1beta1.ConditionTrue, Reason: "RBACReconciled", Message: "the roles of all members are reconciled"},
+		{Type: gardenerv1beta1.ProjectDeletable, Status: gardenerv1beta1.ConditionFalse, Reason: "NamespaceNotEmpty", Message: "1 klusters.kubernikus.sap.cc are in the namespace"},
+		{Type: gardenerv1beta1.ProjectStale, Status: gardenerv1beta1.ConditionFalse, Reason: "Used", Message: "1 klusters.kubernikus.sap.cc use the project"},
+	} {
+		if i%10 == 0 && c.Type == gardenerv1beta1.ProjectRBACReady {
+			c.Status, c.Reason, c.Message = gardenerv1beta1.ConditionFalse, "AuthorizationDiffers", "the server and the controller manager have different modes of authorization"
+		}
+		c.LastTransitionTime, c.LastUpdateTime = metav1.Now(), metav1.Now()
+		p.Status.Conditions = append(p.Status.Conditions, c)
+	}
+	conditions.SetProject(p, p.DeepCopy(), time.Now())
 	return p
 }
 
 func listedKluster(i int) runtime.Object {
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprintf("garden-%d", i%1000), Name: fmt.Sprintf("cluster-%d", i), UID: types.UID(fmt.Sprint("k-", i)),
-		ResourceVersion: strconv.Itoa(i + 1), Finalizers: []string{"groundskeeper.io/deorbit"}, CreationTimestamp: metav1.Now(),
+		ResourceVersion: strconv.Itoa(i + 1), Generation: 1, Finalizers: []string{kubernikusv1.DeorbiterFinalizer}, CreationTimestamp: metav1.Now(),
 		ManagedFields: []metav1.ManagedFieldsEntry{managed("kubectl", `{"f:spec":{"f:name":{},"f:openstack":{"f:projectID":{}}}}`), managed("kluster", `{"f:status":{"f:conditions":{},"f:phase":{}}}`)}}}
-	k.Status.Phase = kubernikusv1.KlusterRunning
-	for _, c := range []string{kubernikusv1.ConditionOpenStackReachable, kubernikusv1.ConditionRoutesClean, "Ready"} {
-		k.Status.Conditions = append(k.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "all routes of the cluster have a live next hop", LastTransitionTime: metav1.Now()})
+	k.Status.Phase, k.Status.ObservedGeneration = kubernikusv1.KlusterRunning, 1
+	for _, c := range []string{kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable, kubernikusv1.ConditionRoutesClean} {
+		k.Status.Conditions = append(k.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "all routes of the cluster have a live next hop", ObservedGeneration: 1, LastTransitionTime: metav1.Now()})
 	}
 	if i%10 == 0 {
-		k.Status.Conditions[1].Status, k.Status.Conditions[1].Reason = metav1.ConditionFalse, "DeletionFailed"
+		k.Status.Conditions[1].Status, k.Status.Conditions[1].Reason = metav1.ConditionFalse, "CredentialsInvalid"
 	}
+	conditions.SetKluster(k, k.DeepCopy(), time.Now())
 	return k
 }
 
@@ -121,7 +140,7 @@ func listedTranslations(count int) (all []runtime.Object) {
 		result := convert.Service(service, config)
 		for j := range result.Translations {
 			t := &result.Translations[j]
-			t.UID, t.ResourceVersion, t.CreationTimestamp = types.UID(fmt.Sprint("t-", len(all))), strconv.Itoa(len(all)+1), metav1.Now()
+			t.UID, t.ResourceVersion, t.CreationTimestamp, t.Generation, t.Status.ObservedGeneration = types.UID(fmt.Sprint("t-", len(all))), strconv.Itoa(len(all)+1), metav1.Now(), 1, 1
 			t.ManagedFields = []metav1.ManagedFieldsEntry{managed("translation-converter", `{"f:metadata":{"f:labels":{},"f:ownerReferences":{}},"f:resources":{}}`), managed("translation-pusher", `{"f:status":{"f:conditions":{},"f:resources":{}}}`)}
 			state := midonetv1.BackendResourceSynced
 			if len(all)%10 == 0 {
@@ -130,7 +149,11 @@ func listedTranslations(count int) (all []runtime.Object) {
 			for range t.Resources {
 				t.Status.Resources = append(t.Status.Resources, midonetv1.BackendResourceStatus{Kind: "Chain", ID: "13fb0355-e2d9-5a9f-83a6-1efd43edebbc", State: state, BodyHash: "9e107d9d372bb6826bd81d3542a419d6"})
 			}
-			t.Status.Conditions = []metav1.Condition{{Type: midonetv1.ConditionSynced, Status: metav1.ConditionTrue, Reason: "Synced", LastTransitionTime: metav1.Now()}}
+			t.Status.Conditions = []metav1.Condition{{Type: midonetv1.ConditionSynced, Status: metav1.ConditionTrue, Reason: "Synced", ObservedGeneration: 1, LastTransitionTime: metav1.Now()}}
+			if state == midonetv1.BackendResourceDrifted {
+				t.Status.Conditions[0].Status, t.Status.Conditions[0].Reason, t.Status.Conditions[0].Message = metav1.ConditionFalse, "Drifted", "another client changed 1 resource"
+			}
+			conditions.SetTranslation(t, t.DeepCopy(), time.Now())
 			if len(all) < count {
 				all = append(all, t)
 			}
