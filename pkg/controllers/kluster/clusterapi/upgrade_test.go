@@ -46,6 +46,9 @@ func (f *flow) upgrade() {
 				f.t.Fatal(err)
 			}
 			converted.Object["metadata"] = metadata
+			if conditions, _, _ := unstructured.NestedSlice(before.Object, "status", "conditions"); resource == clusters {
+				converted.Object["status"] = map[string]any{"deprecated": map[string]any{"v1beta1": map[string]any{"conditions": conditions}}}
+			}
 			if owners := converted.GetOwnerReferences(); len(owners) > 0 {
 				owners[0].APIVersion = before.GetOwnerReferences()[0].APIVersion // Cluster API changes it later
 				converted.SetOwnerReferences(owners)
@@ -89,6 +92,18 @@ func TestUpgradeOfClusterAPI(t *testing.T) {
 	f.deorbit(kubernikusv1.DeorbitMachines)
 	f.settle()
 	f.wantHeld(phaseTwo)
+
+	// A Deorbit that is over is not begun again for a Cluster that its provider is still deleting.
+	f = newRegistered(t, "v1beta1")
+	f.remove(clusters, "web")
+	f.reconcile()
+	f.end("Deorbited")
+	f.settle()
+	f.upgrade()
+	if f.settle(); f.kluster() != nil || f.store.Count() > 0 {
+		t.Errorf("Kluster = %+v, writes %v, want none", f.kluster(), f.store.Writes())
+	}
+	f.wantHeld(noneHeld)
 }
 
 // regarded records what events are about.

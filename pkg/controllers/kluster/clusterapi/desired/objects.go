@@ -133,7 +133,12 @@ type clusterObject struct {
 		Topology *struct{} `json:"topology"`
 	} `json:"spec"`
 	Status struct {
-		Conditions []Condition `json:"conditions"`
+		conditionList `json:",inline"`
+		// Deprecated and V1Beta2 have the conditions that were written in the other version: Cluster API moves them there.
+		Deprecated struct {
+			V1Beta1 conditionList `json:"v1beta1"`
+		} `json:"deprecated"`
+		V1Beta2 conditionList `json:"v1beta2"`
 		// ControlPlaneReady is of v1beta1, Initialization of v1beta2.
 		ControlPlaneReady bool `json:"controlPlaneReady"`
 		Initialization    struct {
@@ -142,14 +147,35 @@ type clusterObject struct {
 	} `json:"status"`
 }
 
+type conditionList struct {
+	Conditions []Condition `json:"conditions"`
+}
+
+// find returns the condition of a type, nil for none.
+func (l conditionList) find(kind string) *Condition {
+	if i := slices.IndexFunc(l.Conditions, func(c Condition) bool { return c.Type == kind }); i >= 0 {
+		return &l.Conditions[i]
+	}
+	return nil
+}
+
+// completed returns the condition that reports the Deorbit. One that is over stays so in whatever version that was written.
+func (o *clusterObject) completed() *Condition {
+	for _, written := range []conditionList{o.Status.conditionList, o.Status.Deprecated.V1Beta1, o.Status.V1Beta2} {
+		if c := written.find(ConditionCompleted); c != nil && c.Status == string(metav1.ConditionTrue) {
+			return c
+		}
+	}
+	return o.Status.find(ConditionCompleted)
+}
+
 // conditionInitialized is the condition of a Cluster whose control plane served once. It never becomes false again.
 const conditionInitialized = "ControlPlaneInitialized"
 
 // neverInitialized reports whether Cluster API has found that there was no control plane yet.
 func (o *clusterObject) neverInitialized() bool {
-	return !o.initialized() && slices.ContainsFunc(o.Status.Conditions, func(c Condition) bool {
-		return c.Type == conditionInitialized && c.Status == string(metav1.ConditionFalse)
-	})
+	c := o.Status.find(conditionInitialized)
+	return !o.initialized() && c != nil && c.Status == string(metav1.ConditionFalse)
 }
 
 func (o *clusterObject) initialized() bool {
@@ -172,6 +198,7 @@ func ClusterOf(content map[string]any) *Cluster {
 		Infrastructure: Reference{Group: spec.InfrastructureRef.APIGroup, Kind: spec.InfrastructureRef.Kind, Name: spec.InfrastructureRef.Name},
 		ClusterName:    m.Annotations[AnnotationClusterName], CSIClusterID: m.Annotations[AnnotationCSIClusterID],
 		CustomCNI: m.Annotations[AnnotationCustomCNI], NeverInitialized: o.neverInitialized(), Initialized: o.initialized(),
+		Completed: o.completed(), Prepared: o.Status.find(ConditionPrepared),
 	}
 	if c.Deleting {
 		c.DeletedAt = m.DeletionTimestamp.Time
@@ -186,14 +213,6 @@ func ClusterOf(content map[string]any) *Cluster {
 	}
 	if other := spec.InfrastructureRef.Namespace; other != "" && other != m.Namespace {
 		c.Invalid = fmt.Errorf("spec.infrastructureRef.namespace is %q, which is not that of the Cluster", other)
-	}
-	for i := range o.Status.Conditions {
-		switch o.Status.Conditions[i].Type {
-		case ConditionCompleted:
-			c.Completed = &o.Status.Conditions[i]
-		case ConditionPrepared:
-			c.Prepared = &o.Status.Conditions[i]
-		}
 	}
 	return c
 }

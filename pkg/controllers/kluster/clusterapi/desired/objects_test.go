@@ -66,6 +66,27 @@ func TestClusterOf(t *testing.T) {
 	}
 }
 
+// A Deorbit that was reported to be over is so in every version, to which Cluster API moves the conditions. One that was not is reported anew.
+func TestCompletedInTheOtherVersion(t *testing.T) {
+	for name, test := range map[string]struct{ status, want string }{
+		"v1beta1, read as v1beta2": {"deprecated: {v1beta1: {conditions: [{type: DeorbitCompleted, status: 'True'}]}}", "True"},
+		"v1beta2, read as v1beta1": {"v1beta2: {conditions: [{type: DeorbitCompleted, status: 'True'}]}", "True"},
+		"over after a downgrade":   {"conditions: [{type: DeorbitCompleted, status: 'False'}], deprecated: {v1beta1: {conditions: [{type: DeorbitCompleted, status: 'True'}]}}", "True"},
+		"over in the same version": {"conditions: [{type: DeorbitCompleted, status: 'True'}], deprecated: {v1beta1: {conditions: [{type: DeorbitCompleted, status: 'False'}]}}", "True"},
+		"not over":                 {"deprecated: {v1beta1: {conditions: [{type: DeorbitCompleted, status: 'False'}]}}", ""},
+		"others":                   {"deprecated: {v1beta1: {conditions: [{type: DeorbitPrepared, status: 'True'}]}}", ""},
+	} {
+		c := ClusterOf(content(t, "status: {"+test.status+"}"))
+		got := ""
+		if c.Completed != nil {
+			got = c.Completed.Status
+		}
+		if got != test.want || c.Prepared != nil {
+			t.Errorf("%s: completed %q, prepared %v, want %q", name, got, c.Prepared, test.want)
+		}
+	}
+}
+
 func TestClusterOfStates(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
