@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // The kinds of these tests: a label of trees is cached, the tree of gardens, and hedges are watched while gardens are.
@@ -53,6 +55,7 @@ type cluster struct {
 	mu          sync.Mutex
 	served      map[schema.GroupResource]any // true, false or an error
 	subscribers []string
+	logged      []string
 }
 
 func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
@@ -118,7 +121,11 @@ func (c *cluster) serve(resource schema.GroupResource, response any) {
 // run starts the Set and stops it when the test ends.
 func (c *cluster) run(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(log.IntoContext(context.Background(), funcr.New(func(_, args string) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.logged = append(c.logged, args)
+	}, funcr.Options{})))
 	var group sync.WaitGroup
 	group.Go(func() {
 		if err := c.Start(ctx); err != nil {

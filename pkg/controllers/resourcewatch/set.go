@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
@@ -56,6 +57,8 @@ type state struct {
 	err   error
 	// watch is nil if the kind is not served, or if none of its While is watched.
 	watch *watch
+	// failure is why the watch fails, as it was logged last, "" if it does not.
+	failure string
 	// lost is the time at which the kind was no longer served.
 	lost time.Time
 }
@@ -148,7 +151,22 @@ func (s *Set) settle(ctx context.Context, kind *Kind, found *schema.GroupVersion
 		state.watch.start(ctx, s.urge)
 		logger.Info("Watching a resource", "version", found.Version)
 	}
+	state.logFailure(logger)
 	return state.watch == nil || state.watch.problem() == nil
+}
+
+// logFailure logs why the watch of a kind fails: nothing is done about its objects meanwhile, and perhaps nothing else reports that.
+func (s *state) logFailure(logger logr.Logger) {
+	failure := ""
+	if s.watch != nil {
+		if err := s.watch.requests.problem(); err != nil {
+			failure = err.Error()
+		}
+	}
+	if failure != "" && failure != s.failure {
+		logger.Info("Failed to watch a resource, retrying", "err", failure)
+	}
+	s.failure = failure
 }
 
 // isNeeded reports whether one of the kinds in While is watched. The caller holds the lock.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,7 +115,7 @@ func TestKindsAreInstalledAndRemoved(t *testing.T) {
 	}
 }
 
-// A failed watch triggers a check of discovery soon.
+// A failed watch triggers a check of discovery soon. Its reason is logged once, as long as it stays the same.
 func TestFailedWatchTriggersDiscovery(t *testing.T) {
 	c := newCluster(t)
 	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) {
@@ -127,6 +128,15 @@ func TestFailedWatchTriggersDiscovery(t *testing.T) {
 	})
 	if pause := <-c.checks; pause != retryPeriod {
 		t.Errorf("interval until the next check = %s, want %s", pause, retryPeriod)
+	}
+	for range 3 {
+		<-c.checks
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reasons := slices.DeleteFunc(slices.Clone(c.logged), func(line string) bool { return !strings.Contains(line, "trees is forbidden") })
+	if len(reasons) != 1 || !strings.Contains(reasons[0], "list trees.example.com") {
+		t.Errorf("logged %q, want the reason once", reasons)
 	}
 }
 
