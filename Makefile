@@ -152,7 +152,7 @@ test-cert-manager: build kubernetes cert-manager ## Test certificates that cert-
 	go test -p 1 -count 1 -timeout 10m ./test/certmanager
 
 test-capi: build kubernetes cluster-api ## Test Klusters of Cluster API with its controllers; builds them once, some minutes
-	go test -p 1 -count 1 -timeout 20m ./test/capi
+	go test -p 1 -count 1 -timeout 60m ./test/capi
 
 e2e-node: build kubernetes kubernetes-node images ## Run the tests with pods; needs root and Debian packages
 	@test/e2e/previous.sh _output/previous

@@ -5,16 +5,12 @@ package capi
 
 import (
 	"context"
-	"encoding/base64"
 	"slices"
 	"strings"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/clusterapi/desired"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 	"groundskeeper.io/groundskeeper/test/support/capitest"
@@ -94,93 +90,4 @@ func TestClusterIsDeletedWithItsResources(t *testing.T) {
 	if w.Provider.LostBastion() {
 		t.Error("the bastion was deleted before its network")
 	}
-}
-
-// topology creates a control plane, and returns the fields of a Cluster with a topology that has it.
-func (w *world) topology(name string) string {
-	w.Helper()
-	w.Create(w.Object(`
-apiVersion: controlplane.cluster.x-k8s.io/v1beta1
-kind: StandInControlPlane
-metadata: {name: %s, namespace: %s}
-spec: {version: v1.36.3}
-`, name, capitest.Namespace))
-	return `topology: {classRef: {name: class}, version: v1.36.3}
-  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: StandInControlPlane, name: ` + name + `}`
-}
-
-// The Runtime Extension retains a Cluster with a topology, and its Machines have no hooks.
-func TestRuntimeExtension(t *testing.T) {
-	w := newWorld(t, ", runtimeExtension: true")
-	// The webhooks and the extension have the same address and CA.
-	webhooks := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "groundskeeper"}, webhooks); err != nil {
-		t.Fatal(err)
-	}
-	clientConfig := webhooks.Webhooks[0].ClientConfig
-	address := (*clientConfig.URL)[:len(*clientConfig.URL)-len("/webhooks/validate-namespace-deletion")]
-	w.Create(w.Object(`
-apiVersion: runtime.cluster.x-k8s.io/v1beta2
-kind: ExtensionConfig
-metadata: {name: groundskeeper}
-spec:
-  clientConfig: {url: %q, caBundle: %s}
-  namespaceSelector: {matchLabels: {groundskeeper.io/deorbit: "true"}}
-`, address, base64.StdEncoding.EncodeToString(clientConfig.CABundle)))
-	w.Kubectl("", "wait", "--for=condition=Discovered", "--timeout=2m", "extensionconfig/groundskeeper")
-
-	// A class without its templates: the topology controller creates nothing, and calls the hooks.
-	w.Create(w.Object(`
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: ClusterClass
-metadata: {name: class, namespace: %s}
-spec:
-  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: OpenStackClusterTemplate, name: none}}
-  controlPlane: {templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta2, kind: KubeadmControlPlaneTemplate, name: none}}
-`, capitest.Namespace))
-	l := w.Workload()
-	cluster := w.Cluster(capitest.Namespace, "web", w.topology("web"), l.Kubeconfig(), "web-cp")
-	k := w.Kluster(capitest.Namespace, "web")
-	w.fill(l, k)
-	check := w.neighbors()
-	machine := capitest.NewMachine("web-cp")
-	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine); err != nil || machine.GetAnnotations()[desired.AnnotationHook] != "" {
-		t.Errorf("%v, the Machine has annotations %v", err, machine.GetAnnotations())
-	}
-	if err := w.Client.Delete(t.Context(), cluster); err != nil {
-		t.Fatal(err)
-	}
-	retained := false
-	w.Eventually("the deletion of the Cluster", func(ctx context.Context) error {
-		now := &kubernikusv1.Kluster{}
-		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(k), now); err == nil && now.Status.Deorbit != nil {
-			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(machine), machine); err == nil && machine.GetDeletionTimestamp().IsZero() {
-				retained = true
-			} else if at := now.Status.Deorbit.Stage; err == nil && slices.Contains([]kubernikusv1.DeorbitStage{kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitClaims}, at) {
-				t.Errorf("the Machine is deleted in stage %s", at)
-			}
-		}
-		return w.Deleted(ctx, cluster)
-	})
-	if !retained {
-		t.Error("the Machine was never retained")
-	}
-	w.Eventually("the deletion of the Kluster", func(ctx context.Context) error { return w.Deleted(ctx, k) })
-	check()
-
-	// A Cluster that is not selected is deleted without delay.
-	other := w.Cluster(capitest.Namespace, "other", w.topology("other"), l.Kubeconfig(), "other-cp")
-	w.Eventually("the deselection", func(ctx context.Context) error {
-		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(other), other); err != nil {
-			return err
-		}
-		if err := unstructured.SetNestedField(other.Object, "false", "metadata", "labels", "groundskeeper.io/deorbit"); err != nil {
-			return err
-		}
-		return w.Client.Update(ctx, other)
-	})
-	if err := w.Client.Delete(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
-	w.Eventually("the deletion of a Cluster that is not selected", func(ctx context.Context) error { return w.Deleted(ctx, other) })
 }

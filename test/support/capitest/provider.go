@@ -83,17 +83,18 @@ func (p *Provider) failed() error {
 }
 
 func (p *Provider) each(ctx context.Context, kind string, reconcile func(context.Context, *unstructured.Unstructured) error) error {
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion("infrastructure.cluster.x-k8s.io/v1beta1")
-	list.SetKind(kind + "List")
-	if err := p.c.List(ctx, list); err != nil {
+	objects, err := p.list(ctx, "infrastructure.cluster.x-k8s.io/v1beta1", kind)
+	if err != nil {
+		return err
+	}
+	clusters, err := p.list(ctx, "cluster.x-k8s.io/v1beta2", "Cluster")
+	if err != nil {
 		return err
 	}
 	var failures []error
-	for i := range list.Items {
-		object := &list.Items[i]
-		if paused, err := p.isPaused(ctx, object); err != nil || paused || len(object.GetOwnerReferences()) == 0 {
-			failures = append(failures, err)
+	for i := range objects {
+		object := &objects[i]
+		if isPaused(object, clusters) || len(object.GetOwnerReferences()) == 0 {
 			continue
 		}
 		if err := reconcile(ctx, object); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
@@ -103,16 +104,24 @@ func (p *Provider) each(ctx context.Context, kind string, reconcile func(context
 	return errors.Join(failures...)
 }
 
-func (p *Provider) isPaused(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
-	if _, paused := object.GetAnnotations()[desired.AnnotationPaused]; paused {
-		return true, nil
+func (p *Provider) list(ctx context.Context, apiVersion, kind string, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(apiVersion)
+	list.SetKind(kind + "List")
+	err := p.c.List(ctx, list, options...)
+	return list.Items, err
+}
+
+// isPaused reports whether an object or its Cluster is paused. One without a Cluster is.
+func isPaused(object *unstructured.Unstructured, clusters []unstructured.Unstructured) bool {
+	i := slices.IndexFunc(clusters, func(c unstructured.Unstructured) bool {
+		return c.GetNamespace() == object.GetNamespace() && c.GetName() == object.GetLabels()[desired.LabelClusterName]
+	})
+	if _, paused := object.GetAnnotations()[desired.AnnotationPaused]; paused || i < 0 {
+		return true
 	}
-	cluster := NewObject("cluster.x-k8s.io/v1beta2", "Cluster", object.GetNamespace(), object.GetLabels()[desired.LabelClusterName])
-	if err := p.c.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
-		return true, client.IgnoreNotFound(err)
-	}
-	paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused")
-	return paused, nil
+	paused, _, _ := unstructured.NestedBool(clusters[i].Object, "spec", "paused")
+	return paused
 }
 
 // finalizer sets or removes a finalizer, and reports whether it changed anything.
@@ -131,11 +140,9 @@ func (p *Provider) finalizer(ctx context.Context, object *unstructured.Unstructu
 func (p *Provider) infrastructure(ctx context.Context, object *unstructured.Unstructured) error {
 	key := object.GetNamespace() + "/" + object.GetName()
 	if object.GetDeletionTimestamp() != nil {
-		machines := &unstructured.UnstructuredList{}
-		machines.SetAPIVersion("cluster.x-k8s.io/v1beta2")
-		machines.SetKind("MachineList")
-		err := p.c.List(ctx, machines, client.InNamespace(object.GetNamespace()), client.MatchingLabels{desired.LabelClusterName: object.GetLabels()[desired.LabelClusterName]})
-		if err != nil || len(machines.Items) > 0 {
+		machines, err := p.list(ctx, "cluster.x-k8s.io/v1beta2", "Machine",
+			client.InNamespace(object.GetNamespace()), client.MatchingLabels{desired.LabelClusterName: object.GetLabels()[desired.LabelClusterName]})
+		if err != nil || len(machines) > 0 {
 			return err
 		}
 		if err := p.remove(key); err != nil {

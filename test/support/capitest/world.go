@@ -9,17 +9,13 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/test/plane"
@@ -36,6 +32,7 @@ type World struct {
 
 	cloud  Cloud
 	config string
+	capi   clusterAPI
 }
 
 // New starts it. The settings are those of controllers.kluster.clusterAPI, besides that it is enabled.
@@ -56,7 +53,8 @@ controllers:
     clusterAPI: {enabled: true, drainTimeout: 10m%s}
 `, settings))
 	w.Install(w.Plane, w.Client)
-	w.runClusterAPI()
+	w.capi = w.newClusterAPI()
+	w.StartClusterAPI(withoutMigration)
 	w.Provider = newProvider(w.Client, cloud)
 	w.Go(func() { w.Provider.run(t.Context()) })
 	return w
@@ -92,6 +90,11 @@ func (w *World) KillManager(ctx context.Context) error {
 	if err := w.Plane.Managers[0].Kill(ctx); err != nil {
 		return fmt.Errorf("kill the controller manager: %w", err)
 	}
+	return w.StartManager(ctx)
+}
+
+// StartManager starts the controller manager that was killed.
+func (w *World) StartManager(ctx context.Context) error {
 	if err := w.Plane.Managers[0].Start(ctx, "--config="+w.config); err != nil {
 		return fmt.Errorf("start the controller manager: %w", err)
 	}
@@ -104,23 +107,6 @@ func (w *World) Clusterctl(args ...string) (string, error) {
 	command.Env = append(os.Environ(), "HOME="+w.Dir, "XDG_CONFIG_HOME="+w.Dir, "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
 	out, err := command.CombinedOutput()
 	return string(out), err
-}
-
-// runClusterAPI runs the core controllers until the test ends.
-func (w *World) runClusterAPI() {
-	w.Helper()
-	binary := w.Binary("cluster-api-controllers", "cluster-api")
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		w.Fatal(err)
-	}
-	dir := filepath.Dir(w.Write("tls.crt", string(certificate)))
-	w.Write("tls.key", string(key))
-	// No webhook is registered: their server only has to start.
-	w.Run(binary, []string{"POD_NAMESPACE=" + Namespace, "POD_NAME=cluster-api"},
-		"--kubeconfig="+w.Plane.AdminKubeconfig(), "--webhook-port="+strconv.Itoa(planetest.FreePort(w)), "--webhook-cert-dir="+dir,
-		"--health-addr=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics", "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
-		"--feature-gates=ClusterTopology=true,RuntimeSDK=true", "-v=2")
 }
 
 // Eventually waits until a condition reports no error.

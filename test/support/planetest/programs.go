@@ -4,6 +4,7 @@
 package planetest
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,23 +23,28 @@ func (w *World) Binary(name, target string) string {
 	return path
 }
 
-// Run runs a program, with variables besides those of the test, until the test ends. When that failed, the end of the log is shown.
-func (w *World) Run(binary string, environment []string, args ...string) {
+// Run runs a program, with variables besides those of the test, until the test ends or stop is called, which waits for its end. When the
+// test failed, the end of the log is shown.
+func (w *World) Run(binary string, environment []string, args ...string) (stop func()) {
 	w.Helper()
 	name := filepath.Base(binary)
 	path := filepath.Join(w.Dir, name+".log")
-	log, err := os.Create(path)
+	log, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		w.Fatal(err)
 	}
-	command := exec.CommandContext(w.Context(), binary, args...)
+	ctx, cancel := context.WithCancel(w.Context())
+	command := exec.CommandContext(ctx, binary, args...)
 	command.Stdout, command.Stderr = log, log
 	command.Env = append(append(os.Environ(), "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT="), environment...) // not a Pod
 	if err := command.Start(); err != nil {
+		cancel()
 		w.Fatal(err)
 	}
+	ended := make(chan struct{})
 	w.Go(func() {
-		if err := command.Wait(); w.Context().Err() == nil {
+		defer close(ended)
+		if err := command.Wait(); ctx.Err() == nil {
 			w.Errorf("%s ended: %v", name, err)
 		}
 		_ = log.Close()
@@ -46,6 +52,10 @@ func (w *World) Run(binary string, environment []string, args ...string) {
 			w.Logf("%s: …%s", name, content[max(0, len(content)-6000):])
 		}
 	})
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // Go runs a function that returns when the context of the test is done. The plane stops after it.
