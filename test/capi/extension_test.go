@@ -154,7 +154,7 @@ func TestRuntimeExtensionIsUnavailable(t *testing.T) {
 			t.Errorf("the hook was passed: %t, left are\n%s\nwant\n%s", passed, w.resources(k.RouterID()), before)
 		}
 	}
-	replaced := w.authority()
+	replaced := w.anotherCA()
 
 	if err := w.Plane.Managers[0].Kill(t.Context()); err != nil {
 		t.Fatal(err)
@@ -184,8 +184,8 @@ func TestRuntimeExtensionIsUnavailable(t *testing.T) {
 // certificate is the Secret with the certificate of the Runtime Extension.
 var certificate = client.ObjectKey{Namespace: "groundskeeper-system", Name: "groundskeeper-controller-manager-tls"}
 
-// authority returns a function that waits until Cluster API has discovered the Runtime Extension with another CA than at the last call.
-func (w *world) authority() (replaced func()) {
+// anotherCA returns a function that waits until Cluster API has discovered the Runtime Extension with another CA than at the last call.
+func (w *world) anotherCA() (replaced func()) {
 	read := func(ctx context.Context) (ca string, err error) {
 		config := capitest.NewObject("runtime.cluster.x-k8s.io/v1beta2", "ExtensionConfig", "", "groundskeeper")
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {

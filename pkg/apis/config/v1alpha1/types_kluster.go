@@ -54,8 +54,8 @@ type DeorbitConfiguration struct {
 	// CSIDrivers are further drivers, and provisioners, whose volumes are deleted with their claims in clusters without OpenStack, and whose
 	// snapshots are. Those of all others are left over.
 	CSIDrivers []string `json:"csiDrivers"`
-	// LoadBalancerClasses are the spec.loadBalancerClass of further Services that are deleted in clusters without OpenStack. Services without a
-	// class are.
+	// LoadBalancerClasses are the spec.loadBalancerClass of further Services that are deleted in clusters without OpenStack. Services
+	// without a class are.
 	LoadBalancerClasses []string `json:"loadBalancerClasses"`
 }
 

@@ -155,8 +155,8 @@ func AddToManager(mgr manager.Manager, d localvolume.Dependencies, withDeleter b
 	return site, addControllers(mgr, site, withDeleter)
 }
 
-// everywhere is a cache that a replica without leadership fills, too: it becomes ready, and can continue immediately. The manager starts what
-// does not say so on the leader alone, and such a cache does not.
+// everywhere is a cache that a replica without leadership fills, too: it becomes ready, and can continue immediately. The manager starts
+// what does not say so on the leader alone, and such a cache does not.
 type everywhere struct{ cache.Cache }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.

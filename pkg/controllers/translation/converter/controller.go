@@ -138,7 +138,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		if r.ranges {
 			watches = to.watchRanges(watches)
 		} else {
-			mgr.GetLogger().Info("External addresses are not compared with the range of cluster IPs: ServiceCIDRs are not served before Kubernetes 1.33",
+			mgr.GetLogger().Info("External addresses are not compared with the range of cluster IPs: Kubernetes before 1.33 serves no ServiceCIDRs",
 				"controller", ControllerName)
 		}
 	}

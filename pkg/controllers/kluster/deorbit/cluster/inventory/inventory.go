@@ -163,7 +163,7 @@ func (w *World) SetServices(listed, ingresses []Service) {
 			s.Class = "" // no other provider's
 		}
 	}
-	w.Services, w.Listed.Services = append(listed, ingresses...), true
+	w.Services, w.Listed.Services = slices.Concat(listed, ingresses), true
 }
 
 // nip ends hostnames that begin with the address that they resolve to: what the cloud provider writes for the PROXY protocol.
