@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	names "k8s.io/apimachinery/pkg/util/validation"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/validation"
@@ -294,6 +295,11 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"kluster, stage":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.StageTimeout = duration(0) }), `controllers.kluster.deorbit.stageTimeout: Invalid value: "0s": must be at least 1s`},
 		"kluster, unavailable": {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.APIUnavailableTimeout = duration(-1) }), `controllers.kluster.deorbit.apiUnavailableTimeout: Invalid value: "-1ns": must be at least 1s`},
 		"kluster, grace":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.ServiceGracePeriod = duration(-1) }), `controllers.kluster.deorbit.serviceGracePeriod: Invalid value: "-1ns": must be greater than or equal to 0s`},
+		"kluster, drivers": {kluster(func(k *v1alpha1.KlusterConfiguration) {
+			k.Deorbit.CSIDrivers = []string{"kubernetes.io/aws-ebs", "a b"}
+		}), `controllers.kluster.deorbit.csiDrivers[1]: Invalid value: "a b": ` + strings.Join(names.IsQualifiedName("a b"), "; ")},
+		"kluster, twice":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.CSIDrivers = []string{"a.b", "a.b"} }), `controllers.kluster.deorbit.csiDrivers[1]: Duplicate value: "a.b"`},
+		"kluster, classes":     {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.LoadBalancerClasses = []string{"a", "a"} }), `controllers.kluster.deorbit.loadBalancerClasses[1]: Duplicate value: "a"`},
 		"kluster, poll":        {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.PollInterval = duration(time.Second - 1) }), `controllers.kluster.deorbit.pollInterval: Invalid value: "999.999999ms": must be at least 1s`},
 		"kluster, interval":    {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.Interval = duration(time.Second - 1) }), `controllers.kluster.routeGC.interval: Invalid value: "999.999999ms": must be at least 1s`},
 		"kluster, confirm":     {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.ConfirmAfter = duration(-1) }), `controllers.kluster.routeGC.confirmAfter: Invalid value: "-1ns": must be greater than or equal to 0s`},
