@@ -72,7 +72,7 @@ func TestRemovedElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newElsewhere(t, "v1beta2")
 			if !provider {
-				f.resources.absent = []schema.GroupResource{infrastructures}
+				f.absent = []schema.GroupResource{infrastructures}
 			}
 			f.finalize(clusters, "web", "cluster.cluster.x-k8s.io")
 			f.remove(clusters, "web")
