@@ -263,7 +263,7 @@ try {
   // A user with few permissions.
   const member = await open(browser, MEMBER_CONSOLE, 'dark')
   await check(member, '/', 'Only namespace', 'member')
-  await member.getByRole('link', {name: 'garden-shop/web'}).waitFor()
+  await member.getByRole('link', {name: 'garden-shop/web', exact: true}).waitFor()
   await check(member, '/backends', 'you are not allowed to list')
   await check(member, '/lost-nodes', 'you are not allowed to get ConfigMap')
   await check(member, '/network?kind=Node&namespace=&name=node-2', 'forbidden')
@@ -274,7 +274,7 @@ try {
   await page.evaluate(() => (location.hash = '/'))
   await ask('stop the API server')
   await check(page, '/', 'Not current')
-  await page.getByRole('link', {name: 'garden-shop/web'}).waitFor()
+  await page.getByRole('link', {name: 'garden-shop/web', exact: true}).waitFor()
   for (const address of ['/deorbit', '/backends']) await check(page, address, 'Not current')
   for (const address of ['/list', '/object/project//shop', '/network?kind=Node&namespace=&name=node-2']) await check(page, address, /unavailable|unable to handle|trying to reach/)
   await page.evaluate(() => (location.hash = '/'))
