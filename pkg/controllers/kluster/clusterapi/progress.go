@@ -83,7 +83,7 @@ func outcome(k *kubernikusv1.Kluster) (reason, message string, known bool) {
 func retains(o observed, s settings, now time.Time) (held bool, message string) {
 	c, k := o.cluster, o.kluster
 	switch i := o.infrastructure; {
-	case c == nil, c != nil && (c.Invalid != nil || c.Moved || !s.selected(c)), i == nil && c.OnOpenStack(), i != nil && i.Invalid != nil:
+	case c == nil, c.Invalid != nil, c.Moved, !s.selected(c), i == nil && c.OnOpenStack(), i != nil && i.Invalid != nil:
 		return false, ""
 	}
 	if k == nil {

@@ -196,7 +196,8 @@ func (p *step) over() bool {
 	return p.selfDestruct || p.since(p.StartedAt) >= p.timeout || p.machinesDeleted() && p.since(p.VerifyStartedAt) >= p.verifyTimeout
 }
 
-// endedUnread is why the state of a cluster is unknown whose Deorbit ended before stage Freeze was complete.
+// endedUnread is why the state of a cluster is unknown whose Deorbit ended before stage Freeze was complete, or without OpenStack before
+// stage Wait was.
 const endedUnread = "Deorbit ended before what exists in the cluster was read"
 
 // cutShort enters Release, whatever is left. A cluster of which not everything was read may run, and use all that is in OpenStack. Where

@@ -156,7 +156,7 @@ func (c *Connection) listSnapshots(ctx context.Context, world *inventory.World) 
 		world.SnapshotDrivers[class.Name] = class.Driver
 	}
 	world.Contents, err = custom(ctx, c, served, "volumesnapshotcontents", world.SnapshotVersion, inventory.ContentOf)
-	world.Listed.Snapshots = err == nil
+	world.Listed.Snapshots, world.SnapshotsServed = err == nil, served["volumesnapshotcontents"]
 	return err
 }
 

@@ -116,6 +116,8 @@ type World struct {
 	Ready map[string]bool
 	// SnapshotVersion is the version in which the API of snapshots is served.
 	SnapshotVersion string
+	// SnapshotsServed reports that the cluster has the API of snapshots. Without it, those that were seen are not known to be deleted.
+	SnapshotsServed bool
 	// SnapshotDrivers are the drivers of the snapshot classes.
 	SnapshotDrivers map[string]string
 	Snapshots       []Snapshot

@@ -122,6 +122,11 @@ func (p *Plan) waitForOthers(w *inventory.World, policies stage.Policies) {
 			p.remains(KindContent, c.Meta, c.Handle, standingReason(c.Meta))
 		}
 	}
+	for _, s := range p.Seen.Snapshots {
+		if w.Listed.Snapshots && !w.SnapshotsServed && !s.Gone && s.DeletionPolicy != keep {
+			p.remains(KindContent, inventory.Meta{Name: s.Name}, s.ID, "the cluster has no API of snapshots any more: whether it was deleted is unknown")
+		}
+	}
 }
 
 // standingReason is why an object is still there.

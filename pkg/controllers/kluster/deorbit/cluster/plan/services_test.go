@@ -139,24 +139,31 @@ func TestWaitForVolumesOfSnapshots(t *testing.T) {
 // TestWaitInCluster checks that what an earlier stage left behind is waited for where nothing else finds it.
 func TestWaitInCluster(t *testing.T) {
 	failed := func(v *inventory.Volume) { v.Phase = corev1.VolumeFailed }
+	taken := []kubernikusv1.SeenSnapshot{{ID: "id-s", Name: "s", DeletionPolicy: "Delete"}}
 	for name, c := range map[string]struct {
 		world    inventory.World
+		recorded []kubernikusv1.SeenSnapshot
 		noCloud  bool
 		policies func(*stage.Work)
 		want     []string
 	}{
-		"a volume that failed":              {world: inventory.World{Volumes: []inventory.Volume{volume("a", failed)}}, noCloud: true, want: []string{"remains PersistentVolume a: it is Failed…"}},
-		"on OpenStack, a volume":            {world: inventory.World{Volumes: []inventory.Volume{volume("a", failed)}}},
-		"a content":                         {world: inventory.World{Contents: []inventory.Content{content("s")}}, noCloud: true, want: []string{"remains VolumeSnapshotContent s: it was not deleted"}},
-		"on OpenStack, a content":           {world: inventory.World{Contents: []inventory.Content{content("s")}}},
-		"a content that is kept":            {world: inventory.World{Contents: []inventory.Content{content("s", func(c *inventory.Content) { c.Delete = false })}}, noCloud: true},
-		"a content, when snapshots stay":    {world: inventory.World{Contents: []inventory.Content{content("s")}}, noCloud: true, policies: func(s *stage.Work) { s.Policies.Snapshots = kubernikusv1.DeletionPolicyRetain }},
-		"a content, when everything stays":  {world: inventory.World{Contents: []inventory.Content{content("s")}}, noCloud: true, policies: retainVolumes},
+		"a volume that failed":             {world: inventory.World{Volumes: []inventory.Volume{volume("a", failed)}}, noCloud: true, want: []string{"remains PersistentVolume a: it is Failed…"}},
+		"on OpenStack, a volume":           {world: inventory.World{Volumes: []inventory.Volume{volume("a", failed)}}},
+		"a content":                        {world: inventory.World{Contents: []inventory.Content{content("s")}}, noCloud: true, want: []string{"remains VolumeSnapshotContent s: it was not deleted"}},
+		"on OpenStack, a content":          {world: inventory.World{Contents: []inventory.Content{content("s")}}},
+		"a content that is kept":           {world: inventory.World{Contents: []inventory.Content{content("s", func(c *inventory.Content) { c.Delete = false })}}, noCloud: true},
+		"a content, when snapshots stay":   {world: inventory.World{Contents: []inventory.Content{content("s")}}, noCloud: true, policies: func(s *stage.Work) { s.Policies.Snapshots = kubernikusv1.DeletionPolicyRetain }},
+		"a content, when everything stays": {world: inventory.World{Contents: []inventory.Content{content("s")}}, noCloud: true, policies: retainVolumes},
+		"a snapshot whose API is gone": {world: inventory.World{Listed: inventory.Listed{Snapshots: true}}, recorded: taken, noCloud: true,
+			want: []string{"remains VolumeSnapshotContent s: the cluster has no API of snapshots any more…"}},
+		"a snapshot that was deleted":       {world: inventory.World{Listed: inventory.Listed{Snapshots: true}, SnapshotsServed: true}, recorded: taken, noCloud: true},
+		"on OpenStack, its API is gone":     {world: inventory.World{Listed: inventory.Listed{Snapshots: true}}, recorded: taken},
 		"a claim without a volume":          {world: inventory.World{Claims: []inventory.Claim{{Meta: inventory.Meta{Namespace: "shop", Name: "data"}, Provisioner: inventory.DriverCinder}}}, noCloud: true, want: []string{"remains PersistentVolumeClaim data: it was not deleted"}},
 		"on OpenStack, a claim without one": {world: inventory.World{Claims: []inventory.Claim{{Meta: inventory.Meta{Namespace: "shop", Name: "data"}, Provisioner: inventory.DriverCinder}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := work(&c.world)
+			s.Recorded.Snapshots = append(s.Recorded.Snapshots, c.recorded...)
 			s.Kluster = &kubernikusv1.Kluster{Spec: kubernikusv1.KlusterSpec{NoCloud: c.noCloud}}
 			if c.policies != nil {
 				c.policies(&s)

@@ -141,7 +141,7 @@ func snapshotsStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	}
 	for _, snapshot := range recorded.Snapshots {
 		if _, deleted := before[snapshot.ID]; deleted {
-			snapshot.Standing, snapshot.Gone = "", true
+			snapshot.Standing, snapshot.Gone = "", w.SnapshotsServed
 			s.Snapshots = append(s.Snapshots, snapshot)
 		}
 	}
