@@ -297,3 +297,28 @@ func TestWaitBesideSnapshots(t *testing.T) {
 		t.Errorf("unlisted: %+v", report)
 	}
 }
+
+// TestSnapshotsThatWereSeen checks that, without OpenStack, a snapshot that was seen counts as deleted if the API of snapshots lacks it, and
+// not if the cluster has no such API any more.
+func TestSnapshotsThatWereSeen(t *testing.T) {
+	const group, contents = "/apis/snapshot.storage.k8s.io/v1", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
+	for name, served := range map[string]bool{"served": true, "not served": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			c, w := connect(t, s), deleteAll()
+			w.Kluster = &kubernikusv1.Kluster{Spec: kubernikusv1.KlusterSpec{NoCloud: true}}
+			w.Recorded.Snapshots = []kubernikusv1.SeenSnapshot{{ID: "s", Name: "a", DeletionPolicy: "Delete"}}
+			s.respond("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
+			if served {
+				none := list("")
+				none["apiVersion"], none["kind"] = "snapshot.storage.k8s.io/v1", "VolumeSnapshotContentList"
+				s.respond("GET "+group, 200, resources("volumesnapshotcontents"))
+				s.respond("GET "+contents, 200, none)
+			}
+			report, err := c.Run(t.Context(), kubernikusv1.DeorbitWait, w)
+			if err != nil || len(report.Seen.Snapshots) != 1 || report.Seen.Snapshots[0].Gone != served || (len(report.Remaining) == 0) != served {
+				t.Errorf("seen = %+v, remaining = %+v, %v; want it gone: %t", report.Seen.Snapshots, report.Remaining, err, served)
+			}
+		})
+	}
+}
